@@ -1,9 +1,10 @@
-//! A thousand random programs, each computed by the interpreter, by the second evaluator and by its kernel.
+//! Random programs of every subject, each computed by the interpreter, by a second evaluator and by kernels.
 
-use std::sync::Mutex;
+use rayon::prelude::*;
 use std::time::{Duration, Instant};
 use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::ir::Precision;
+use stencilc_compiler::mesh::STRATEGIES;
 use stencilc_compiler::parse::parse;
 use stencilc_compiler::plan::{Choices, variants};
 use stencilc_compiler::source::Source;
@@ -11,103 +12,84 @@ use stencilc_compiler::storage::STORAGES;
 use stencilc_compiler::storage::fields::FIELDS;
 use stencilc_compiler::storage::neighbors::NEIGHBORS;
 use stencilc_compiler::storage::order::ORDERS;
-use stencilc_runtime::emulate::Compiler;
-use stencilc_testing::case::{Case, Failure, Outcome, Ready};
+use stencilc_runtime::Result;
+use stencilc_runtime::emulate::{Compiler, Settings};
+use stencilc_runtime::program::plan::PlanKind;
+use stencilc_runtime::verify::Tools;
+use stencilc_testing::batch::{Subject, Tally, compute};
+use stencilc_testing::case::Case;
 use stencilc_testing::constructs::Constructs;
-use stencilc_testing::device::{Compared, Device, knobs};
 use stencilc_testing::generate::FUNCTIONS;
-use stencilc_testing::shrink::{failure_of, shrink};
+use stencilc_testing::subject::{Case as _, Failure, failure_of, shrink};
 
-const PROGRAMS: u64 = 1000;
-/// Kernels of one library.
+/// How many programs there are of each subject: 4,000 together. `random-programs` computes as many as one likes.
+const STENCILS: u64 = 2400;
+const PROGRAMS: u64 = 800;
+const MESHES: u64 = 800;
+
+/// Programs whose kernels are compiled together.
 const BATCH: u64 = 50;
 
-/// What became of many cases.
-#[derive(Default)]
-struct Tally {
-    equal: usize,
-    cells: usize,
-    nothing: usize,
-    refused: usize,
-    failed: Vec<String>,
-    cases: Vec<Case>,
+fn emulator() -> Tools {
+    let compiler = Compiler::find().expect("a C++ compiler is needed: install g++");
+    Tools::emulated(&compiler, Settings::default())
 }
 
-impl Tally {
-    fn fail(&mut self, case: &Case, failure: &Failure) {
-        self.failed.push(format!("{failure}\n{}\n{}", case.command("random.stn"), case.text));
-    }
-
-    /// Computes cases in every way.
-    fn add(&mut self, device: &Device, cases: Vec<Case>) {
-        let mut ready: Vec<Ready> = Vec::new();
-        for case in cases {
-            self.cases.push(case.clone());
-            match case.clone().prepare() {
-                Outcome::Ready(own) => ready.push(*own),
-                Outcome::Nothing => self.nothing += 1,
-                Outcome::Refused(_) => self.refused += 1,
-                Outcome::Failed(failure) => self.fail(&case, &failure),
-            }
-        }
-        for (compared, ready) in device.compare(&ready).expect("the emulator works").iter().zip(&ready) {
-            match compared {
-                Compared::Equal(cells) => {
-                    self.equal += 1;
-                    self.cells += cells;
-                }
-                Compared::Failed(failure) => self.fail(&ready.case, failure),
-            }
-        }
-    }
-}
-
-/// Computes batches of cases on all processors.
-fn computed(batches: Vec<Vec<Case>>) -> Tally {
-    let device = Device::Emulator(Compiler::find().expect("a C++ compiler is needed: install g++"));
-    let (waiting, total) = (Mutex::new(batches), Mutex::new(Tally::default()));
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                loop {
-                    let Some(batch) = waiting.lock().unwrap().pop() else { return };
-                    let mut own = Tally::default();
-                    own.add(&device, batch);
-                    let mut total = total.lock().unwrap();
-                    total.equal += own.equal;
-                    total.cells += own.cells;
-                    total.nothing += own.nothing;
-                    total.refused += own.refused;
-                    total.failed.extend(own.failed);
-                    total.cases.extend(own.cases);
-                }
-            });
-        }
-    });
-    let total = total.into_inner().unwrap();
-    assert!(total.failed.is_empty(), "{} failed:\n{}", total.failed.len(), total.failed.join("\n"));
+fn without_failures(total: Tally) -> Tally {
+    let Tally { programs, agreed, kernels, nothing, refused, failures, has, ways, failed, .. } = &total;
+    println!(
+        "{programs} programs, {agreed} agree, {kernels} by kernels, {nothing} compute nothing, {refused} refused: {has:?}, {ways:?}"
+    );
+    let texts: Vec<&str> = failed.iter().map(|(_, text)| text.as_str()).collect();
+    assert!(*failures == 0, "{failures} failed:\n{}", texts.join("\n"));
     total
 }
 
+/// Computes so many programs of a subject on all processors.
+fn computed(subject: Subject, programs: u64) -> Tally {
+    let tools = emulator();
+    let batches = (0..programs / BATCH).into_par_iter();
+    let tallies = batches.map(|batch| subject.run(batch * BATCH..(batch + 1) * BATCH, &tools));
+    let tallies: Result<Vec<Tally>> = tallies.collect();
+    without_failures(tallies.expect("the emulator works").into_iter().fold(Tally::default(), Tally::and))
+}
+
 #[test]
-fn a_thousand_programs_are_the_same_in_every_way() {
-    let batches = (0..PROGRAMS / BATCH).map(|batch| (batch * BATCH..(batch + 1) * BATCH).map(Case::new).collect());
-    let total = computed(batches.collect());
-    println!("{} equal ({} cells), {} compute nothing", total.equal, total.cells, total.nothing);
-    assert!(total.equal > 950, "only {} of {PROGRAMS} were compared", total.equal);
-    assert_eq!(total.refused, 0);
+fn stencils_are_the_same_in_every_way() {
+    let total = computed(Subject::Stencils, STENCILS);
+    assert!(total.kernels > STENCILS * 95 / 100 && total.refused == 0);
     // Every storage, strategy and knob comes up.
-    let knobs = knobs(total.cases.iter());
-    let named = |what: &str, name: &str| knobs.get(&format!("{what} {name}")).copied().unwrap_or(0);
-    assert!(STORAGES.iter().all(|storage| named("storage", storage.name()) > 20), "{knobs:?}");
-    assert!(ACCESSES.iter().all(|access| named("access", access.name()) > 20), "{knobs:?}");
-    assert!(ORDERS.iter().all(|order| named("layout", order.name()) > 20), "{knobs:?}");
-    assert!(NEIGHBORS.iter().all(|own| named("neighbors", own.name()) > 20), "{knobs:?}");
-    assert!(FIELDS.iter().all(|fields| named("fields", fields.name()) > 20), "{knobs:?}");
-    for (what, name) in
-        [("constant", "true"), ("precision", "f32"), ("precision", "f64"), ("contract", "false"), ("wide", "true")]
-    {
-        assert!(named(what, name) > 20, "{knobs:?}");
+    let often = |what: &str, name: &str| {
+        let count = total.has.get(&format!("{what} {name}")).copied().unwrap_or(0);
+        assert!(count > STENCILS / 50, "{what} {name}: {count}");
+    };
+    STORAGES.iter().for_each(|own| often("storage", own.name()));
+    ACCESSES.iter().for_each(|own| often("access", own.name()));
+    ORDERS.iter().for_each(|own| often("layout", own.name()));
+    NEIGHBORS.iter().for_each(|own| often("neighbors", own.name()));
+    FIELDS.iter().for_each(|own| often("fields", own.name()));
+    [("constant", "true"), ("precision", "f32"), ("precision", "f64"), ("contract", "false"), ("wide", "true")]
+        .into_iter()
+        .for_each(|(what, name)| often(what, name));
+}
+
+#[test]
+fn programs_are_the_same_in_every_way() {
+    let Tally { agreed, kernels, has, ways, .. } = computed(Subject::Programs, PROGRAMS);
+    assert!(agreed > PROGRAMS * 2 / 3 && kernels > PROGRAMS / 2);
+    assert!(has.len() == 4 && has.values().all(|&count| count > PROGRAMS / 10), "{has:?}");
+    for plan in PlanKind::ALL {
+        assert!(ways.get(plan.name()).is_some_and(|&count| count > PROGRAMS / 100), "{}: {ways:?}", plan.name());
+    }
+}
+
+#[test]
+fn programs_over_meshes_are_the_same_in_every_way() {
+    let Tally { agreed, kernels, has, ways, .. } = computed(Subject::Meshes, MESHES);
+    assert!(agreed > MESHES * 9 / 10 && kernels > MESHES * 2 / 3);
+    assert!(has.len() == 15 && has.values().all(|&count| count > MESHES / 20), "{has:?}");
+    for strategy in STRATEGIES {
+        assert!(ways.get(strategy.name()).is_some_and(|&count| count > MESHES / 100), "{}: {ways:?}", strategy.name());
     }
 }
 
@@ -129,34 +111,38 @@ fn what_was_found_once_stays_mended() {
             }
         }
     }
-    let total = computed(vec![cases]);
-    assert!(total.equal >= 2 * 2 * variants().filter(Choices::is_plain).count());
+    let tools = emulator();
+    let batches: Vec<&[Case]> = cases.chunks(BATCH as usize).collect();
+    let tallies: Result<Vec<Tally>> = batches.into_par_iter().map(|some| compute(some.to_vec(), &tools)).collect();
+    let tallies = tallies.expect("the emulator works");
+    let total = without_failures(tallies.into_iter().fold(Tally::default(), Tally::and));
+    assert!(total.kernels as usize >= 2 * 2 * variants().filter(Choices::is_plain).count());
 }
 
 #[test]
 fn a_failing_program_is_made_small() {
     // The second evaluator gets one function wrong.
+    let tools = Tools::default();
     let failing = (0..500).map(|seed| Case { faulty: true, ..Case::new(seed) }).find_map(|case| {
-        let failure = failure_of(&case, &Device::None).expect("nothing to fail")?;
+        let failure = failure_of(&case, &tools).expect("nothing to fail")?;
         (Case::program(case.seed).size() > 40).then_some((case, failure))
     });
     let (case, failure) = failing.expect("some program of some size uses the function");
     assert!(matches!(failure, Failure::Value(_)), "{failure}");
     let deadline = Instant::now() + Duration::from_secs(60);
-    let program = Case::program(case.seed);
-    let (small, failure) = shrink(case, program, failure, &Device::None, deadline).expect("nothing to fail");
+    let (small, failure) = shrink(case, failure, &tools, deadline).expect("nothing to fail");
     println!("{failure}\n{}\n{}", small.command("small.stn"), small.text);
     assert!(matches!(failure, Failure::Value(_)), "{failure}");
     // An output and an assignment of the function, and what it needs.
     assert!(small.text.contains("ceil("), "{}", small.text);
     assert!(small.text.lines().count() <= 7 && small.text.len() < 120, "{}", small.text);
-    assert!(failure_of(&small, &Device::None).expect("nothing to fail").is_some_and(|own| own.is_like(&failure)));
+    assert!(failure_of(&small, &tools).expect("nothing to fail").is_some_and(|own| own.is_like(&failure)));
 }
 
 #[test]
 fn every_construct_of_the_language_is_written() {
     let mut constructs = Constructs::default();
-    for seed in 0..PROGRAMS {
+    for seed in 0..1000 {
         let text = Case::program(seed).to_string();
         constructs.add(&parse(&Source::new("random.stn", text)).expect("what is generated parses"));
     }

@@ -204,6 +204,25 @@ fn residents_equal_the_interpreter() {
     });
 }
 
+/// Who is sent rows and sends none back would be overtaken by the one that sends them.
+#[test]
+fn residents_look_both_ways_or_none() {
+    for (value, allowed) in [("a[j-1]", false), ("a[j+2] + a", false), ("a[j-1] + a[j+1]", true), ("a[i-1]", true)] {
+        let stencil = lowered("looks", &format!("stencil looks {{ in a; out b; b = 0.5 * ({value}) }}")).remove(0);
+        let (fixture, carry) =
+            (Fixture::new(&stencil, Precision::F64, [128, 8, 2], [0; 3]), pairs(&stencil, &[("b", "a")]));
+        let of = |rows, warps| {
+            let shape = resident::Shape { rows, warps, blocks: 1, early: false };
+            resident(&fixture.subject(), &carry, shape).map_err(|refusal| refusal.message)
+        };
+        // One warp has the rows of both sides.
+        assert!(of(8, 1).is_ok(), "{value}");
+        let found = of(4, 2).map(|_| ());
+        assert_eq!(found.is_ok(), allowed, "{value}: {found:?}");
+        assert!(found.err().is_none_or(|own| own.contains("rows away, on one side alone")), "{value}");
+    }
+}
+
 #[test]
 fn persistent_kernels_equal_the_interpreter() {
     let stencils = repeatable();

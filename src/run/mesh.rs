@@ -114,7 +114,8 @@ pub fn sizes_text(problem: &MeshProblem) -> String {
     let sets: Vec<String> = sets.map(|(id, set)| format!("{}: {}", set.name, problem.bound.size(id))).collect();
     let mut levels = if problem.program.mesh.levels { format!(", levels: {}", problem.levels) } else { String::new() };
     // Of a stencil by itself it is known before.
-    let computed = measure::only_call(problem).and_then(|call| problem.computed(call.stencil, &problem.params));
+    let computed =
+        measure::only_call(problem).and_then(|call| problem.computed(call.stencil, &problem.params_of(call)));
     if let Ok(Range { start, end }) = computed
         && end - start < problem.levels
     {

@@ -1,22 +1,22 @@
 //! One case: a program and all that is chosen for it, and what the CPU makes of it, twice.
 
 use crate::evaluate::{Evaluated, Given, evaluate};
-use crate::generate;
+use crate::subject::{self, Failure, Outcome};
 use crate::tree::Program;
+use crate::{device, generate, shrink};
 use std::collections::BTreeMap;
 use stencilc_compiler::access::knobs::Knobs;
 use stencilc_compiler::analysis::extents::{demand, extents};
-use stencilc_compiler::cuda::{self, Kernel};
 use stencilc_compiler::diagnostic;
 use stencilc_compiler::grid::{Form, Grid};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Field, Handle, Kind, Param, Precision, Stencil};
-use stencilc_compiler::plan::{self, Choices, Math, Plan, variants};
+use stencilc_compiler::plan::{self, Choices, Math, variants};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::storage::STORAGES;
 use stencilc_compiler::storage::neighbors::Neighbors;
 use stencilc_runtime::problem::{Problem, Request, element_of};
-use stencilc_runtime::verify::{Expected, compare, plan_for};
+use stencilc_runtime::verify::{Expected, Tools, Verdict, compare};
 use stencilc_runtime::{Data, interpreter};
 
 /// The most operations of one kernel, each offset counted: what a C++ compiler translates in a moment.
@@ -29,6 +29,8 @@ pub struct Case {
     pub seed: u64,
     /// The program's text.
     pub text: String,
+    /// What it is the text of, if it was written here.
+    pub tree: Option<Program>,
     /// The grid.
     pub grid: Grid,
     /// Precision, storage, strategy and their knobs.
@@ -47,63 +49,6 @@ pub struct Ready {
     pub problem: Problem,
     /// What comes out.
     pub expected: Expected,
-    /// How it is computed on a device.
-    pub plan: Plan,
-    /// The text of that.
-    pub kernel: Kernel,
-}
-
-/// Something that must not be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// A program of the language is rejected: the first message.
-    Rejected(String),
-    /// The evaluator finds that the program is not correct, though it is accepted.
-    Accepted(String),
-    /// Interpreter and evaluator compute different cells: what each says.
-    Region(String),
-    /// Interpreter and evaluator compute different values: where.
-    Value(String),
-    /// No kernel can be made, or it does not compile or run: why.
-    Kernel(String),
-    /// A kernel computes something else than the interpreter: where.
-    Device(String),
-}
-
-impl Failure {
-    /// Whether another failure is of the same kind; of two rejections, for the same reason.
-    pub fn is_like(&self, other: &Failure) -> bool {
-        let reason = |message: &str| message.lines().find(|line| line.starts_with("error")).map(str::to_owned);
-        match (self, other) {
-            (Failure::Rejected(own), Failure::Rejected(other)) => reason(own) == reason(other),
-            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
-        }
-    }
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Failure::Rejected(message) => write!(f, "the checker rejects it: {message}"),
-            Failure::Accepted(message) => write!(f, "the checker accepts it, the evaluator does not: {message}"),
-            Failure::Region(message) => write!(f, "other cells are computed: {message}"),
-            Failure::Value(message) => write!(f, "interpreter and evaluator differ: {message}"),
-            Failure::Kernel(message) => write!(f, "no kernel: {message}"),
-            Failure::Device(message) => write!(f, "the kernel differs from the interpreter: {message}"),
-        }
-    }
-}
-
-/// What became of a case on the CPU.
-pub enum Outcome {
-    /// Interpreter and evaluator agree to the last bit.
-    Ready(Box<Ready>),
-    /// Both say that there is no cell to compute.
-    Nothing,
-    /// The choices make no sense for it.
-    Refused(String),
-    /// Something is wrong.
-    Failed(Failure),
 }
 
 /// The stencil of a text, or what the checker says.
@@ -137,18 +82,13 @@ impl Case {
         }
     }
 
-    /// The case of a seed.
-    pub fn new(seed: u64) -> Case {
-        Case::of_text(seed, Case::program(seed).to_string())
-    }
-
     /// The case of a text: all is chosen for it by the seed, if it is a correct one.
     pub fn of_text(seed: u64, text: String) -> Case {
         match lowered(&text) {
             Ok(stencil) => Case::chosen(seed, text, &stencil),
             Err(_) => {
                 let (grid, choices) = (Grid::rows(1, 1, 1), Choices::default());
-                Case { seed, text, grid, choices, settings: BTreeMap::new(), faulty: false }
+                Case { seed, text, tree: None, grid, choices, settings: BTreeMap::new(), faulty: false }
             }
         }
     }
@@ -201,14 +141,15 @@ impl Case {
         }
         // Where levels are read without a guard, there must be enough of them.
         for more in [0, 3, 8] {
-            let case = Case { seed, text: text.clone(), grid, choices: choices.clone(), settings, faulty: false };
+            let case =
+                Case { seed, text: text.clone(), tree: None, grid, choices: choices.clone(), settings, faulty: false };
             if more == 8 || case.problem(stencil).is_ok() {
                 return case;
             }
             settings = case.settings;
             grid.nk += 3 + more;
         }
-        Case { seed, text, grid, choices, settings, faulty: false }
+        Case { seed, text, tree: None, grid, choices, settings, faulty: false }
     }
 
     /// The numbers that it computes with.
@@ -244,56 +185,6 @@ impl Case {
         command
     }
 
-    /// Computes it by the interpreter and by the evaluator, and makes its kernel.
-    pub fn prepare(self) -> Outcome {
-        let stencil = match lowered(&self.text) {
-            Ok(stencil) => stencil,
-            Err(message) => return Outcome::Failed(Failure::Rejected(message)),
-        };
-        let problem = self.problem(&stencil);
-        let evaluated = match self.evaluate(&stencil, problem.as_ref().ok()) {
-            Ok(evaluated) => evaluated,
-            Err(message) => return Outcome::Failed(Failure::Accepted(message)),
-        };
-        let problem = match (problem, &evaluated) {
-            (Ok(problem), _) => problem,
-            (Err(_), Evaluated::Nothing) => return Outcome::Nothing,
-            (Err(error), Evaluated::Computed { region, .. }) => {
-                let message = format!("the evaluator computes {region}, the compiler says: {}", error.message);
-                return Outcome::Failed(Failure::Region(message));
-            }
-        };
-        let Evaluated::Computed { region, outputs } = evaluated else {
-            let message = format!("the evaluator computes none, the compiler {}", problem.region);
-            return Outcome::Failed(Failure::Region(message));
-        };
-        if region != problem.region {
-            let message = format!("the evaluator computes {region}, the compiler {}", problem.region);
-            return Outcome::Failed(Failure::Region(message));
-        }
-        let mut expected = problem.outputs.clone();
-        let inputs = problem.inputs();
-        if let Err(error) = interpreter::interpret(&problem.job(&inputs), &mut expected, &|_| {}) {
-            return Outcome::Failed(Failure::Value(error.message));
-        }
-        for (id, field) in problem.stencil.fields.iter() {
-            if let (Some(expected), Some(found)) = (&expected[id.index()], outputs.get(&field.name))
-                && let Some(mismatch) = compare(&problem, &field.name, expected, found)
-            {
-                return Outcome::Failed(Failure::Value(format!("{mismatch:?}")));
-            }
-        }
-        let expected = Expected { outputs: expected, untaken: Vec::new() };
-        let plan = match plan_for(&problem, &self.choices) {
-            Ok(plan) => plan,
-            Err(error) => return Outcome::Refused(error.message),
-        };
-        match cuda::print(&plan) {
-            Ok(kernel) => Outcome::Ready(Box::new(Ready { case: self, problem, expected, plan, kernel })),
-            Err(refusal) => Outcome::Failed(Failure::Kernel(refusal.message)),
-        }
-    }
-
     fn evaluate(&self, stencil: &Stencil, problem: Option<&Problem>) -> Result<Evaluated, String> {
         let source = Source::new("random.stn", self.text.as_str());
         let file = stencilc_compiler::parse::parse(&source).map_err(|diagnostic| diagnostic.message)?;
@@ -310,6 +201,103 @@ impl Case {
         }
         let (grid, params, faulty) = (self.grid, &self.settings, self.faulty);
         evaluate(&file, Given { precision, contract, grid, params, inputs: &inputs, outputs: &outputs, faulty })
+    }
+}
+
+impl subject::Case for Case {
+    const NAME: &'static str = "stencils";
+    type Ready = Ready;
+
+    fn new(seed: u64) -> Self {
+        let program = Case::program(seed);
+        Case { tree: Some(program.clone()), ..Case::of_text(seed, program.to_string()) }
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn text(&self) -> String {
+        format!("// {}\n{}", self.command("random.stn"), self.text)
+    }
+
+    fn prepare(&self) -> stencilc_runtime::Result<Outcome<Ready>> {
+        let failed = |failure| Ok(Outcome::Failed(failure));
+        let stencil = match lowered(&self.text) {
+            Ok(stencil) => stencil,
+            Err(message) => return failed(Failure::Rejected(message)),
+        };
+        let problem = self.problem(&stencil);
+        let evaluated = match self.evaluate(&stencil, problem.as_ref().ok()) {
+            Ok(evaluated) => evaluated,
+            Err(message) => return failed(Failure::Accepted(message)),
+        };
+        let problem = match (problem, &evaluated) {
+            (Ok(problem), _) => problem,
+            (Err(_), Evaluated::Nothing) => return Ok(Outcome::Nothing),
+            (Err(error), Evaluated::Computed { region, .. }) => {
+                let message = format!("the evaluator computes {region}, the compiler says: {}", error.message);
+                return failed(Failure::Region(message));
+            }
+        };
+        let Evaluated::Computed { region, outputs } = evaluated else {
+            let message = format!("the evaluator computes none, the compiler {}", problem.region);
+            return failed(Failure::Region(message));
+        };
+        if region != problem.region {
+            let message = format!("the evaluator computes {region}, the compiler {}", problem.region);
+            return failed(Failure::Region(message));
+        }
+        let mut expected = problem.outputs.clone();
+        let inputs = problem.inputs();
+        if let Err(error) = interpreter::interpret(&problem.job(&inputs), &mut expected, &|_| {}) {
+            return failed(Failure::Value(error.message));
+        }
+        for (id, field) in problem.stencil.fields.iter() {
+            if let (Some(expected), Some(found)) = (&expected[id.index()], outputs.get(&field.name))
+                && let Some(mismatch) = compare(&problem, &field.name, expected, found)
+            {
+                return failed(Failure::Value(format!("{mismatch:?}")));
+            }
+        }
+        let expected = Expected { outputs: expected, untaken: Vec::new() };
+        Ok(Outcome::Ready(Ready { case: self.clone(), problem, expected }))
+    }
+
+    fn compare(ready: &[Ready], tools: &Tools) -> stencilc_runtime::Result<Vec<Verdict>> {
+        device::compare(ready, tools)
+    }
+
+    fn has(ready: &Ready) -> Vec<String> {
+        let choices = &ready.case.choices;
+        let Choices { access, storage, neighbors, layout, run_width, short_last, fields, constant, .. } = choices;
+        let Choices { precision, contract, block, wide, checked, math, .. } = choices;
+        let chosen = [
+            format!("storage {storage}"),
+            format!("access {access}"),
+            format!("neighbors {}", neighbors.name()),
+            format!("layout {layout}"),
+            format!("run width {run_width}"),
+            format!("short last {short_last}"),
+            format!("fields {}", fields.name()),
+            format!("constant {constant}"),
+            format!("precision {}", precision.name()),
+            format!("contract {contract}"),
+            format!("block {block:?}"),
+            format!("wide {wide}"),
+            format!("checked {checked}"),
+            format!("math {}", math.name()),
+        ];
+        let settings = choices.settings().map(|(knob, setting)| format!("{} {setting}", knob.name));
+        chosen.into_iter().chain(settings).collect()
+    }
+
+    fn way(ready: &Ready) -> String {
+        ready.case.choices.storage.clone()
+    }
+
+    fn smaller(&self) -> Vec<Self> {
+        shrink::smaller(self)
     }
 }
 

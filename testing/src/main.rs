@@ -3,22 +3,22 @@
 //! The processes are this program again, each told on its standard input which seeds are next. One that a kernel takes down
 //! with it is started again, and what it did is done again program by program, so that the one at fault is found.
 
+use clap::builder::PossibleValue;
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::{BufRead, BufReader, Write};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use stencilc_runtime::cuda::Gpu;
-use stencilc_runtime::emulate::Compiler;
+use stencilc_runtime::emulate::{Compiler, Settings};
+use stencilc_runtime::verify::Tools;
 use stencilc_runtime::{Error, Result};
-use stencilc_testing::batch::{Tally, run, write};
-use stencilc_testing::case::{Case, Failure};
-use stencilc_testing::device::Device;
+use stencilc_testing::batch::{Subject, Tally};
 
 /// Random programs, computed in every way there is and compared to the last bit.
 #[derive(Parser)]
@@ -29,6 +29,9 @@ struct Args {
     /// The seed of the first; the next has the next.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// What they are about.
+    #[arg(long, value_enum, default_value_t = Subject::All)]
+    subject: Subject,
     /// What kernels run on: `cpu` is the interpreter and the evaluator alone.
     #[arg(long, value_enum, default_value_t = On::Emulate)]
     device: On,
@@ -57,11 +60,11 @@ enum On {
 }
 
 impl On {
-    fn open(self) -> Result<Device> {
+    fn open(self) -> Result<Tools> {
         Ok(match self {
-            On::Emulate => Device::Emulator(Compiler::find()?),
-            On::Cuda => Device::Gpu(Gpu::open(0)?),
-            On::Cpu => Device::None,
+            On::Emulate => Tools::emulated(&Compiler::find()?, Settings::default()),
+            On::Cuda => Tools::on_gpu(Arc::new(Gpu::open(0)?)),
+            On::Cpu => Tools::default(),
         })
     }
 }
@@ -97,14 +100,14 @@ fn broken(error: &std::io::Error) -> Error {
 
 /// Answers each line, two seeds, with a line: the tally of the seeds between.
 fn work(args: &Args) -> Result<ExitCode> {
-    let device = args.device.open()?;
+    let tools = args.device.open()?;
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|error| broken(&error))?;
         let mut seeds = line.split(' ').map(str::parse::<u64>);
         let (Some(Ok(first)), Some(Ok(end))) = (seeds.next(), seeds.next()) else {
             return Err(Error::call(format!("`{line}` is not two seeds")));
         };
-        let tally = run(first..end, &device, &args.failures)?;
+        let tally = args.subject.run(first..end, &tools)?;
         let answer = serde_json::to_string(&tally).map_err(|error| Error::check(error.to_string()))?;
         println!("{answer}");
     }
@@ -121,9 +124,10 @@ struct Worker {
 impl Worker {
     fn start(args: &Args) -> Result<Worker> {
         let own = std::env::current_exe().map_err(|error| broken(&error))?;
-        let device = args.device.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+        let name = |value: Option<PossibleValue>| value.map_or(String::new(), |value| value.get_name().to_owned());
+        let (device, subject) = (name(args.device.to_possible_value()), name(args.subject.to_possible_value()));
         let mut command = Command::new(own);
-        command.args(["--worker", "--device", &device, "--failures"]).arg(&args.failures);
+        command.args(["--worker", "--subject", &subject, "--device", &device]);
         // There are as many processes as processors: one thread each. What is not known elsewhere is not kept either.
         command.env("RAYON_NUM_THREADS", "1").env("STENCILC_CACHE", "off");
         if std::env::var_os("TMPDIR").is_none() && memory_is_executable() {
@@ -174,13 +178,15 @@ fn lead(args: &Args) -> Result<ExitCode> {
     if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len}, {per_sec}, {eta} left{msg}") {
         bar.set_style(style);
     }
-    let add = |tally: &Tally| {
+    let add = |mut tally: Tally| -> Result<()> {
+        write(&args.failures, std::mem::take(&mut tally.failed))?;
         let mut total = total.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *total += tally;
         bar.inc(tally.programs);
+        *total = std::mem::take(&mut *total).and(tally);
         if total.failures > 0 {
             bar.set_message(format!(", {} failed", total.failures));
         }
+        Ok(())
     };
     // The seeds of the next batch, unless it is late or all are done.
     let take = || {
@@ -198,7 +204,7 @@ fn lead(args: &Args) -> Result<ExitCode> {
                     let mut worker = Worker::start(args)?;
                     while let Some(seeds) = take() {
                         if let Some(tally) = worker.ask(&seeds) {
-                            add(&tally);
+                            add(tally)?;
                             continue;
                         }
                         crashes.fetch_add(1, Ordering::Relaxed);
@@ -225,21 +231,29 @@ fn lead(args: &Args) -> Result<ExitCode> {
     Ok(if failed { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 
+/// Writes down programs that failed.
+fn write(folder: &Path, failed: Vec<(String, String)>) -> Result<()> {
+    for (name, text) in failed {
+        let file = folder.join(format!("{name}.stn"));
+        let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&file, text));
+        written.map_err(|error| Error::input(format!("{} cannot be written: {error}", file.display())))?;
+    }
+    Ok(())
+}
+
 /// Programs over which a process ended, each by itself; and a process to go on with.
-fn one_by_one(args: &Args, seeds: Range<u64>, add: &impl Fn(&Tally)) -> Result<Worker> {
+fn one_by_one(args: &Args, seeds: Range<u64>, add: &impl Fn(Tally) -> Result<()>) -> Result<Worker> {
     let mut worker = Worker::start(args)?;
     let mut survived = seeds.end - seeds.start < 2;
     for seed in seeds {
         if let Some(tally) = worker.ask(&(seed..seed + 1)) {
             survived = true;
-            add(&tally);
+            add(tally)?;
             continue;
         }
         worker.stop();
         worker = Worker::start(args)?;
-        let failure = Failure::Kernel("the process that ran it ended".into());
-        write(&args.failures, &format!("seed{seed}_crash"), &Case::new(seed), &failure)?;
-        add(&Tally { programs: 1, failures: 1, ..Tally::default() });
+        add(args.subject.crashed(seed))?;
     }
     if !survived {
         return Err(Error::check("no process works: its messages are above"));

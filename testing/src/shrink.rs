@@ -1,103 +1,17 @@
-//! Makes a failing case smaller, for as long as it fails in the same way.
-//!
-//! Parts of the tree are dropped or replaced by what they are made of. Whether what is left is a correct program, the
-//! checker decides.
+//! What is smaller than a stencil on a grid: parts of the tree are dropped, or replaced by what they are made of.
 
-use crate::case::{Case, Failure, Outcome, Ready};
-use crate::device::{Compared, Device};
+use crate::case::Case;
 use crate::tree::{Declaration, Expr, Program, Statement};
-use std::time::Instant;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::{access, storage};
 
-/// Smaller cases that are tried at once: their kernels are compiled together.
-const TOGETHER: usize = 16;
-
-/// A small case that fails as `case` does, found before `deadline`; and how it fails.
-///
-/// # Errors
-/// The device itself fails.
-pub fn shrink(
-    mut case: Case,
-    mut program: Program,
-    mut failure: Failure,
-    device: &Device,
-    deadline: Instant,
-) -> stencilc_runtime::Result<(Case, Failure)> {
-    loop {
-        let programs = smaller_programs(&program).into_iter().map(|smaller| {
-            let text = smaller.to_string();
-            (Case { text, ..case.clone() }, smaller)
-        });
-        let simpler = simpler_cases(&case).into_iter().map(|simpler| (simpler, program.clone()));
-        let candidates: Vec<(Case, Program)> = programs.chain(simpler).collect();
-        let mut found = None;
-        for some in candidates.chunks(TOGETHER) {
-            if Instant::now() > deadline {
-                break;
-            }
-            found = first_alike(some, &failure, device)?;
-            if found.is_some() {
-                break;
-            }
-        }
-        match found {
-            Some((smaller, tree, own)) => (case, program, failure) = (smaller, tree, own),
-            None => return Ok((case, failure)),
-        }
-    }
-}
-
-/// How a case fails, if it does.
-///
-/// # Errors
-/// The device itself fails.
-pub fn failure_of(case: &Case, device: &Device) -> stencilc_runtime::Result<Option<Failure>> {
-    match case.clone().prepare() {
-        Outcome::Ready(ready) => Ok(device.compare(std::slice::from_ref(&ready))?.into_iter().find_map(failed)),
-        Outcome::Nothing | Outcome::Refused(_) => Ok(None),
-        Outcome::Failed(failure) => Ok(Some(failure)),
-    }
-}
-
-fn failed(compared: Compared) -> Option<Failure> {
-    match compared {
-        Compared::Equal(_) => None,
-        Compared::Failed(failure) => Some(failure),
-    }
-}
-
-fn first_alike(
-    candidates: &[(Case, Program)],
-    failure: &Failure,
-    device: &Device,
-) -> stencilc_runtime::Result<Option<(Case, Program, Failure)>> {
-    let mut ready: Vec<Ready> = Vec::new();
-    let mut of: Vec<usize> = Vec::new();
-    for (number, (case, program)) in candidates.iter().enumerate() {
-        match case.clone().prepare() {
-            Outcome::Failed(own) if own.is_like(failure) => {
-                return Ok(Some((case.clone(), program.clone(), own)));
-            }
-            Outcome::Ready(own) => {
-                ready.push(*own);
-                of.push(number);
-            }
-            Outcome::Failed(_) | Outcome::Nothing | Outcome::Refused(_) => {}
-        }
-    }
-    if !matches!(failure, Failure::Device(_) | Failure::Kernel(_)) {
-        return Ok(None);
-    }
-    for (compared, number) in device.compare(&ready)?.into_iter().zip(of) {
-        if let Some(own) = failed(compared).filter(|own| own.is_like(failure)) {
-            let (case, program) = candidates[number].clone();
-            return Ok(Some((case, program, own)));
-        }
-    }
-    Ok(None)
+/// Cases that are one step smaller, the greatest steps first.
+pub fn smaller(case: &Case) -> Vec<Case> {
+    let programs = case.tree.iter().flat_map(smaller_programs);
+    let of = |tree: Program| Case { text: tree.to_string(), tree: Some(tree), ..case.clone() };
+    programs.map(of).chain(simpler_cases(case)).collect()
 }
 
 /// Whether a strategy works with a storage.

@@ -62,7 +62,7 @@ pub fn kernels(
         writer.go_on_with(stage, Some(element));
         written.store(&mut writer, element, &is_seen);
     }
-    sums.store(&mut writer, element, &is_seen, None);
+    sums.store(&mut writer, element, &is_seen);
     let what =
         format!("a thread a {}, after {}", last.stencil.mesh.sets[set].name, names[..names.len() - 1].join(" and "));
     let in_place = last.in_place(fields, false);

@@ -77,8 +77,8 @@ impl<'a> Gather<'a> {
     }
 
     /// Writes the gather of the thread of `target`, whose row is that of `item`, if there are rows for those alone to which any leads.
-    /// The writer's task is that of the gather. Returns whether any element leads there, where that is not sure.
-    pub fn write(&self, writer: &mut Writer, target: ValueId, sparse: Option<ValueId>, sums: &Sums) -> Option<ValueId> {
+    /// The writer's task is that of the gather.
+    pub fn write(&self, writer: &mut Writer, target: ValueId, sparse: Option<ValueId>, sums: &Sums) {
         let item = sparse.unwrap_or(target);
         let Footprint { reads, present } = Footprint::new(writer.task, self.computed());
         let leaves = self.leaves(writer.task, &reads);
@@ -117,7 +117,7 @@ impl<'a> Gather<'a> {
         for (shape, leaves) in shared {
             columns.dictionaries.push(dictionary::Read::new(writer, shape, self.group.number, leaves, item));
         }
-        let first = columns.others.map(|(_, others)| others).or(columns.entries)?;
+        let Some(first) = columns.others.map(|(_, others)| others).or(columns.entries) else { return };
         places.each(
             writer,
             |writer, place| writer.own.load(first, place),
@@ -126,7 +126,6 @@ impl<'a> Gather<'a> {
                 self.add(writer, sums, path);
             },
         );
-        sparse.is_none().then(|| places.any(writer, first))
     }
 
     /// Whether the numbers of the elements that are walked over are needed. With the other element known, and nothing read at the elements in

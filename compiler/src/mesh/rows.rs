@@ -81,14 +81,6 @@ impl Places {
         }
     }
 
-    /// Whether anything stands anywhere, as a column says.
-    pub fn any(&self, writer: &mut Writer, column: ArrayId) -> ValueId {
-        writer.own.term(match &self.walked {
-            Walked::Row(_) => self.is_taken(column.at(0)),
-            Walked::List { offsets, item } => offsets.at(*item).less(offsets.at(item.plus(1))),
-        })
-    }
-
     fn is_taken(&self, here: impl Into<Term>) -> Term {
         let (relation, number) = self.taken;
         here.into().is(relation, number)

@@ -4,25 +4,25 @@ use super::group::Add;
 use super::writer::Writer;
 use super::writer::numbers::part_name;
 use crate::ir::{FieldId, Kind};
-use crate::kernel::build::Making;
 use crate::kernel::{ArrayId, Function, Type, ValueId, VariableId};
 
 /// Sums.
 pub struct Sums {
-    /// By field and part.
-    sums: Vec<(FieldId, Vec<VariableId>)>,
-    /// Whether they are as they are stored, and not as one computes with them.
-    as_stored: bool,
+    /// By field and part; and whether they are as they are stored, and not as one computes with them.
+    sums: Vec<(FieldId, Vec<VariableId>, bool)>,
 }
 
 impl Sums {
-    /// Those of a target. They start from 0 where fields do, or else from what is there.
+    /// Those of a target. They start from 0 where fields do, or else from what is there. What is there in more bits than sums are
+    /// computed in stays so where nothing is added to it, so it is held as it is stored.
     pub fn new(writer: &mut Writer, fields: &[FieldId], target: ValueId, in_place: bool, as_stored: bool) -> Self {
         let mut all = Vec::new();
         for &field in fields {
             let (name, width) = (&writer.field(field).name, writer.width(field));
-            let starts = if (writer.task.from_zero)(field) && !in_place {
-                let stored = writer.field(field).stored;
+            let (stored, precision) = (writer.field(field).stored, writer.task.precision);
+            let from_zero = (writer.task.from_zero)(field) && !in_place;
+            let as_stored = as_stored || !from_zero && stored.bytes(precision) > precision.bytes();
+            let starts = if from_zero {
                 let kind = if as_stored { writer.stored(field) } else { writer.computing(stored.kind()) };
                 let zero = match kind.is_real() {
                     true => writer.own.real(0.0, kind),
@@ -35,51 +35,44 @@ impl Sums {
             };
             let sums = starts.into_iter().enumerate();
             let named = |(part, start)| writer.own.variable(&part_name(&format!("{name}_sum"), width, part), start);
-            all.push((field, sums.map(named).collect()));
+            all.push((field, sums.map(named).collect(), as_stored));
         }
-        Self { sums: all, as_stored }
+        Self { sums: all }
     }
 
     /// Adds a value to one of them, as one computes with it.
     pub fn add(&self, writer: &mut Writer, add: &Add, value: ValueId) {
-        let sums = self.sums.iter().find(|(own, _)| *own == add.field);
-        let Some(&sum) = sums.and_then(|(_, sums)| sums.get(add.part as usize)) else { return };
+        let Some((_, sums, as_stored)) = self.sums.iter().find(|(own, ..)| *own == add.field) else { return };
+        let Some(&sum) = sums.get(add.part as usize) else { return };
         let before = writer.own.get(sum);
-        let added = if self.as_stored { added_stored } else { added };
+        let added = if *as_stored { added_stored } else { added };
         let total = added(writer, add.field, before, value);
         writer.own.assign(sum, total);
     }
 
     /// Says that they are what is read of the element at hand.
     pub fn remember(&self, writer: &mut Writer) {
-        for (field, sums) in &self.sums {
+        for (field, sums, as_stored) in &self.sums {
             for (part, &sum) in sums.iter().enumerate() {
-                let sum = writer.own.get(sum);
+                let (mut sum, stored, scalar) = (writer.own.get(sum), writer.field(*field).stored, writer.scalar());
+                if *as_stored {
+                    sum = scalar.read(&mut writer.own, sum, stored);
+                }
                 writer.remember((*field, Default::default(), part as u32), sum);
             }
         }
     }
 
-    /// Writes those that are wanted to their target. What has more bits than sums are computed in stays as it was where nothing is added to it.
-    pub fn store(
-        &self,
-        writer: &mut Writer,
-        target: ValueId,
-        is_wanted: &dyn Fn(FieldId) -> bool,
-        is_led_to: Option<ValueId>,
-    ) {
-        for (field, sums) in self.sums.iter().filter(|(field, _)| is_wanted(*field)) {
-            let (stored, precision) = (writer.field(*field).stored, writer.task.precision);
-            let is_wide = stored.bytes(precision) > precision.bytes() && !(writer.task.from_zero)(*field);
-            writer.when_if(is_led_to.filter(|_| is_wide), |writer| {
-                let scalar = writer.scalar();
-                let mut values: Vec<ValueId> = sums.iter().map(|&sum| writer.own.get(sum)).collect();
-                if !self.as_stored {
-                    values.iter_mut().for_each(|value| *value = scalar.stored(&mut writer.own, *value, stored));
-                }
-                let array = writer.output(*field);
-                writer.store_all(array, *field, target, &values);
-            });
+    /// Writes those that are wanted to their target.
+    pub fn store(&self, writer: &mut Writer, target: ValueId, is_wanted: &dyn Fn(FieldId) -> bool) {
+        for (field, sums, as_stored) in self.sums.iter().filter(|(field, ..)| is_wanted(*field)) {
+            let (stored, scalar) = (writer.field(*field).stored, writer.scalar());
+            let mut values: Vec<ValueId> = sums.iter().map(|&sum| writer.own.get(sum)).collect();
+            if !as_stored {
+                values.iter_mut().for_each(|value| *value = scalar.stored(&mut writer.own, *value, stored));
+            }
+            let array = writer.output(*field);
+            writer.store_all(array, *field, target, &values);
         }
     }
 }

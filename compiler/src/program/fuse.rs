@@ -181,7 +181,8 @@ impl Fuser<'_> {
         for (input, variable) in stage.reads() {
             carry.extend(written.iter().filter(|(_, own)| *own == variable).map(|(output, _)| (*output, input)));
         }
-        if carry.is_empty() || !stage.is_whole {
+        // What keeps a plane while it goes on knows nothing of levels that come one after the other.
+        if carry.is_empty() || !stage.is_whole || !stage.stencil.sweeps.is_empty() {
             return None;
         }
         stage.carry = carry;

@@ -232,6 +232,22 @@ fn what_a_sweep_gives_can_be_renamed() {
     }
 }
 
+/// Levels that come one after the other are no plane that is kept while a loop goes on.
+#[test]
+fn a_loop_that_sweeps_carries_nothing() {
+    let carried = |value: &str| {
+        let text = format!(
+            "program own {{ inout a; boundary {{ i: periodic; j: periodic }}; repeat 3 {{ a = next(a) }} }}
+             stencil next {{ in x; out y; {value} }}"
+        );
+        let fusing = Fusing { fuse: Fuse::Everything, times: 1, wraps: true, whole: true };
+        let fused = staged(&text, Grid::rows(8, 2, 4)).unwrap().fused(fusing);
+        fused.stages.iter().map(|stage| stage.carry.len()).sum::<usize>()
+    };
+    assert_eq!(carried("y = 0.5*x[i+1]"), 1);
+    assert_eq!(carried("sweep k up { y = if k == 0 { x } else { y[k-1] + x } }"), 0);
+}
+
 /// A sweep begins at the first level. On the others alone it would begin with nothing.
 #[test]
 fn a_sweep_is_given_what_has_values_on_every_level() {

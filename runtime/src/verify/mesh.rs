@@ -14,6 +14,7 @@ use crate::mesh::program::{MeshProblem, MeshScript, shape};
 use crate::problem::element_of;
 use crate::program::kernels::Text;
 use crate::{Error, Result};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use stencilc_compiler::cuda;
@@ -41,13 +42,16 @@ impl Expected {
     /// # Errors
     /// An array is missing, or there is not enough memory.
     pub fn new(problem: &Arc<MeshProblem>) -> Result<Self> {
-        if let Ok(call) = only_call(problem) {
-            return of_call(problem, call);
-        }
         let mut driver = Driver::new(Interpreter::new(Arc::clone(problem))).given()?;
         driver.finish()?;
-        let outputs = driver.results()?.into_iter();
-        let outputs = outputs.filter_map(|(variable, data)| Some(Output { variable, data: data?, slack: Vec::new() }));
+        let mut slacks = match only_call(problem) {
+            Ok(call) => slacks(problem, call)?,
+            Err(_) => BTreeMap::new(),
+        };
+        let outputs = driver.results()?.into_iter().filter_map(|(variable, data)| {
+            let slack = slacks.remove(&variable).unwrap_or_default();
+            Some(Output { variable, data: data?, slack })
+        });
         Ok(Self { outputs: outputs.collect() })
     }
 
@@ -133,11 +137,11 @@ fn place(problem: &MeshProblem, variable: VariableId, index: usize) -> String {
     if words.is_empty() { "its only number".to_owned() } else { words.join(", ") }
 }
 
-/// What the interpreter computes of a program that is one call, and how far off another order of additions may be: in each number, by the
-/// rounding of as many sums as are added to any, of all that is added to it without signs.
-fn of_call(problem: &MeshProblem, call: &Call) -> Result<Expected> {
+/// Of what a program that is one call leaves, how far off another order of additions may be: in each number, by the rounding of as many sums as are added to any, of all that is added to it without signs.
+fn slacks(problem: &MeshProblem, call: &Call) -> Result<BTreeMap<VariableId, Vec<f64>>> {
     let stencil = &problem.program.stencils[call.stencil];
-    let computed = problem.computed(call.stencil, &problem.params)?;
+    let params = problem.params_of(call);
+    let computed = problem.computed(call.stencil, &params)?;
     let mut outputs: Vec<Option<Data>> = Vec::new();
     let mut inputs: Vec<Option<&Data>> = Vec::new();
     for (id, field) in stencil.stencil.fields.iter() {
@@ -166,11 +170,11 @@ fn of_call(problem: &MeshProblem, call: &Call) -> Result<Expected> {
         mesh: &problem.bound,
         levels: problem.levels,
         computed: &computed,
-        params: &problem.params,
+        params: &params,
         inputs: &inputs,
     };
     interpret_mesh(&job, &mut outputs, Some(&mut sums), &|_| {})?;
-    let mut expected = Expected { outputs: Vec::new() };
+    let mut slacks = BTreeMap::new();
     for (((id, own), data), mut slack) in stencil.stencil.fields.iter().zip(outputs).zip(sums) {
         let (Some(variable), Some(data)) = (call.fields[id.index()].written, data) else { continue };
         let degree = if own.role == Role::Inc { degree(problem, stencil, id) } else { 1.0 };
@@ -178,9 +182,9 @@ fn of_call(problem: &MeshProblem, call: &Call) -> Result<Expected> {
         let is_single = problem.precision == Precision::F32 || matches!(data, Data::F32(_));
         let epsilon = if is_single { f64::from(f32::EPSILON) } else { f64::EPSILON };
         slack.iter_mut().for_each(|sum| *sum *= degree * epsilon);
-        expected.outputs.push(Output { variable, data, slack });
+        slacks.insert(variable, slack);
     }
-    Ok(expected)
+    Ok(slacks)
 }
 
 /// How many values are added to a number of a field, at most, and what was there.
@@ -259,5 +263,99 @@ impl Subject for OverMesh {
             verdict if own.is_empty() => verdict,
             _ => Verdict::of(0, Vec::new(), own),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emulate::{Compiler, Settings};
+    use crate::mesh::order::{self, Options};
+    use crate::mesh::program::measure::results;
+    use crate::mesh::program::{Request, alone};
+    use crate::mesh::{Map, Mesh, Set};
+    use crate::verify::{Tools, verify};
+    use stencilc_compiler::ir::MeshProgram;
+    use stencilc_compiler::mesh::STRATEGIES;
+    use stencilc_compiler::source::Source;
+
+    /// Its call has a number that the program has no parameter for, and leaves the first level of `b` as it was.
+    const ONE_CALL: &str = "
+        mesh m {
+            set node
+            levels k
+        }
+        stencil below over m.node { in a: real on node; out b: real on node; param c: real; b = c * a[k-1] }
+        program own over m { in a: real on node; inout b: real on node; b = below(a, c = 0.5) }
+    ";
+
+    /// To half of the nodes one number is added, to the others the other one.
+    const TWO_SUMS: &str = "
+        mesh m {
+            set edge, node
+            map edge.a -> node
+            map edge.b -> node
+        }
+        stencil adds over m.edge { in x: real on edge; inc p: f64 on node; inc q: f64 on node; p[a] += x; q[b] += x }
+    ";
+
+    fn problem(
+        program: &MeshProgram,
+        precision: Precision,
+        levels: Option<usize>,
+        sizes: &[(&str, usize)],
+        maps: Vec<Map>,
+    ) -> Arc<MeshProblem> {
+        let sets = sizes.iter().map(|&(name, size)| Set { name: name.to_owned(), size }).collect();
+        let request = Request {
+            program,
+            precision,
+            contract: false,
+            mesh: Mesh { origin: "own".to_owned(), sets, maps, fields: Vec::new() },
+            levels,
+            arrays: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            seed: 1,
+            cast: crate::Cast::Exact,
+            drawing: crate::Drawing::Inputs,
+        };
+        Arc::new(MeshProblem::new(request).unwrap())
+    }
+
+    #[test]
+    fn one_call_leaves_what_it_does_as_a_program() {
+        let lowered = stencilc_compiler::check(&Source::new("own", ONE_CALL));
+        assert!(lowered.is_ok(), "{:?}", lowered.diagnostics);
+        let problem = problem(&lowered.mesh_programs[0], Precision::F64, Some(4), &[("node", 3)], Vec::new());
+        let expected = Expected::new(&problem).unwrap();
+        let [Output { data, slack, .. }] = &expected.outputs[..] else { panic!("not one output") };
+        assert_eq!((data, slack.len()), (&results(&problem, Interpreter::new(Arc::clone(&problem))).unwrap()[0].1, 12));
+        assert!((0..data.len()).all(|at| data.get(at).is_finite()));
+    }
+
+    /// Though something is added to another number of the same element.
+    #[test]
+    fn what_has_more_bits_stays_as_it_was_where_nothing_is_added() {
+        let lowered = stencilc_compiler::check(&Source::new("own", TWO_SUMS));
+        assert!(lowered.is_ok(), "{:?}", lowered.diagnostics);
+        let map =
+            |name: &str, table: [i32; 2]| Map { name: name.into(), from: 0, to: 1, arity: 1, table: table.into() };
+        let maps = vec![map("a", [0, 1]), map("b", [2, 3])];
+        let program = alone(&lowered.mesh_stencils[0]);
+        let problem = problem(&program, Precision::F32, None, &[("edge", 2), ("node", 4)], maps);
+        let ordering = order::find("none").unwrap().ordering(&problem.mesh, &Options::new(0)).unwrap();
+        let renumbered = Arc::new(Renumbered::new(&problem, &ordering).unwrap());
+        let way = |&strategy| Way {
+            renumbered: Arc::clone(&renumbered),
+            choices: MeshChoices { strategy, ..MeshChoices::default() },
+        };
+        let ways: Vec<Way> = STRATEGIES.iter().map(way).collect();
+        let subject = OverMesh { expected: Expected::new(&problem).unwrap(), problem };
+        let tools = Tools::emulated(&Compiler::find().unwrap(), Settings::default());
+        for (way, verdict) in ways.iter().zip(verify(&subject, &ways, &tools, &|_| {}).unwrap()) {
+            let name = way.choices.strategy.name();
+            // Each number is added to once or not at all, so no order of additions matters.
+            assert!(matches!(verdict, Verdict::Equal { .. } | Verdict::Refused { .. }), "{name}: {verdict:?}");
+        }
     }
 }

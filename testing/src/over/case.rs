@@ -1,158 +1,231 @@
-//! One case: a stencil over a mesh, computed by the evaluator and by the interpreter.
+//! One case: a program over a mesh, by the evaluator, by the interpreter, and by kernels, of some strategy, in some layout and order
+//! of elements. Where the strategy keeps the order of what is added, every bit has to be the interpreter's; where not, sums have to be
+//! as near as another order can make them.
 
-use super::evaluate::{Evaluation, Results};
-use super::generate;
-use super::tree::{Missing, Stencil, Write};
+use super::program::evaluate::{self, Arrays};
+use super::program::tree::{Action, Program};
+use super::program::{generate, shrink};
+use super::tree::{self, HOLE, Missing, Write};
+use crate::subject::{self, Failure, Many, Outcome};
+use fastrand::Rng;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use stencilc_compiler::diagnostic;
 use stencilc_compiler::ir::{MeshProgram, Precision};
+use stencilc_compiler::mesh::{MeshChoices, STRATEGIES, VectorLayout};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::driver::Driver;
+use stencilc_runtime::mesh::order::{self, Options};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
-use stencilc_runtime::mesh::program::{MeshProblem, Request, alone};
+use stencilc_runtime::mesh::program::kernels::Renumbered;
+use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::mesh::{Map, Mesh, Set};
+use stencilc_runtime::verify::mesh::{Expected, OverMesh, Way};
+use stencilc_runtime::verify::{Tools, Verdict, verify};
 use stencilc_runtime::{Data, Result};
 
-/// A stencil and what it is computed on.
+/// A program and what it is computed on.
+#[derive(Clone, Debug)]
 pub struct Case {
-    /// Where it comes from.
-    pub seed: u64,
-    stencil: Stencil,
+    seed: u64,
+    program: Program,
     precision: Precision,
 }
 
-/// What became of a case.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Both agree.
-    Equal,
-    /// No level can be computed, and both say so; or it is beyond what the compiler takes.
-    Nothing,
-    /// Something is wrong.
-    Failed(String),
+/// A case that interpreter and evaluator agree on.
+pub struct Ready {
+    case: Case,
+    lowered: MeshProgram,
+    /// How many chains of calls are one kernel each.
+    chains: usize,
+    choices: MeshChoices,
 }
 
+/// What of a program is larger than the compiler takes, or is known to be wrong before it runs.
+const LIMITS: [&str; 3] =
+    ["this whole number does not fit 32 bits", "operations when written out", "operations when all"];
+
 impl Case {
-    /// The case of a seed.
-    pub fn new(seed: u64) -> Self {
-        let precision = if seed.is_multiple_of(2) { Precision::F64 } else { Precision::F32 };
-        Self { seed, stencil: generate::stencil(seed), precision }
+    fn rng(&self) -> Rng {
+        Rng::with_seed(self.seed ^ 0x6b65_726e)
     }
 
-    /// What of the language it has: holes that are skipped or have a value, levels, increments, reductions, outputs.
-    pub fn has(&self) -> impl Iterator<Item = &'static str> {
-        let Stencil { mesh, writes, lets, .. } = &self.stencil;
-        let holes = |missing: fn(&Missing) -> bool| {
-            mesh.maps.iter().any(|map| missing(&map.missing) && map.table.contains(&super::tree::HOLE))
-        };
-        let write = |of: fn(&Write) -> bool| writes.iter().any(|(write, _)| of(write));
-        [
-            ("skipped holes", holes(|own| *own == Missing::Skip)),
-            ("holes with a value", holes(|own| matches!(own, Missing::Value(_)))),
-            ("levels", mesh.levels.is_some()),
-            ("lets", !lets.is_empty()),
-            ("outputs", write(|own| matches!(own, Write::Out(_)))),
-            ("increments", write(|own| matches!(own, Write::Inc(..)))),
-            ("reductions", write(|own| matches!(own, Write::Reduce(..)))),
-        ]
-        .into_iter()
-        .filter_map(|(name, has)| has.then_some(name))
+    /// How kernels compute it. Only of one call it is known how far off another order of additions may be.
+    fn choices(&self) -> MeshChoices {
+        let mut rng = self.rng();
+        let is_alone = matches!(self.program.actions[..], [Action::Call { .. }]);
+        let all: Vec<_> = STRATEGIES.iter().filter(|own| is_alone || own.is_ordered()).collect();
+        // What merges calls more often than others.
+        let usual = MeshChoices::default();
+        let strategy = if !is_alone && rng.bool() { usual.strategy } else { *all[rng.usize(0..all.len())] };
+        let layout = VectorLayout::ALL[rng.usize(0..3)];
+        // Meshes are small, and tiles and blocks are to be several.
+        MeshChoices { strategy, layout, block: [4, 32][rng.usize(0..2)], ..usual }
     }
 
-    fn mesh(&self) -> Mesh {
-        given(&self.stencil.mesh)
+    fn lowered(&self) -> std::result::Result<MeshProgram, String> {
+        let source = Source::new("random.stn", self.program.to_string());
+        let lowered = stencilc_compiler::check(&source);
+        match lowered.is_ok() {
+            true => lowered.mesh_programs.into_iter().next().ok_or_else(|| "no program".to_owned()),
+            false => Err(diagnostic::render(&lowered.diagnostics, &source, false)),
+        }
     }
 
-    /// The stencil as it is written.
-    pub fn text(&self) -> String {
-        self.stencil.to_string()
-    }
-
-    /// What is computed, by drawn numbers.
-    pub fn request<'p>(&self, program: &'p MeshProgram, contract: bool) -> Request<'p> {
-        Request {
+    fn problem(&self, program: &MeshProgram, contract: bool) -> Result<MeshProblem> {
+        MeshProblem::new(Request {
             program,
             precision: self.precision,
             contract,
-            mesh: self.mesh(),
-            levels: self.stencil.mesh.levels,
+            mesh: given(&self.program.mesh),
+            levels: self.program.mesh.levels,
             arrays: BTreeMap::new(),
             settings: BTreeMap::new(),
             seed: self.seed,
             cast: stencilc_runtime::Cast::Exact,
             drawing: stencilc_runtime::Drawing::Inputs,
+        })
+    }
+}
+
+impl Ready {
+    /// What kernels compute, and in which order of elements: other numbers than the evaluator's, some of them such as divisions and sums
+    /// have to take care of.
+    fn subject(&self) -> Result<(OverMesh, Way)> {
+        let mut rng = self.case.rng().fork();
+        let mut problem = self.case.problem(&self.lowered, rng.bool())?;
+        // Without an order, what is no number has no bound.
+        if self.choices.strategy.is_ordered() && rng.bool() {
+            make_extreme(&mut problem, &mut rng);
         }
+        let problem = Arc::new(problem);
+        let expected = Expected::new(&problem)?;
+        let method = ["random", "none", "metis"][rng.usize(0..3)];
+        let lead = rng.usize(0..problem.mesh.sets.len());
+        let ordering = order::find(method)?.ordering(&problem.mesh, &Options { block: 6, ..Options::new(lead) })?;
+        let way = Way { renumbered: Arc::new(Renumbered::new(&problem, &ordering)?), choices: self.choices };
+        Ok((OverMesh { problem, expected }, way))
+    }
+}
+
+impl subject::Case for Case {
+    const NAME: &'static str = "meshes";
+    type Ready = Ready;
+
+    fn new(seed: u64) -> Self {
+        let precision = if seed.is_multiple_of(2) { Precision::F64 } else { Precision::F32 };
+        Self { seed, program: generate::program(seed), precision }
     }
 
-    /// Computes it by evaluator and interpreter.
-    ///
-    /// # Errors
-    /// There is not enough memory.
-    pub fn compute(&self) -> Result<Outcome> {
-        let source = Source::new("random.stn", self.text());
-        let lowered = stencilc_compiler::check(&source);
-        let Some(program) = lowered.mesh_stencils.first().filter(|_| lowered.is_ok()).map(alone) else {
-            let message = diagnostic::render(&lowered.diagnostics, &source, false);
-            // Constants that overflow are errors, and so is what grows too large.
-            let limits = ["this whole number does not fit 32 bits", "operations when written out"];
-            return Ok(match limits.iter().any(|limit| message.contains(limit)) {
-                true => Outcome::Nothing,
-                false => Outcome::Failed(message),
-            });
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn text(&self) -> String {
+        let (precision, mesh) = (self.precision.name(), &self.program.mesh);
+        let choices = self.choices();
+        format!("// --precision {precision} --seed {}; {choices:?}; {mesh:?}\n{}", self.seed, self.program)
+    }
+
+    fn prepare(&self) -> Result<Outcome<Ready>> {
+        let lowered = match self.lowered() {
+            Ok(lowered) => lowered,
+            Err(message) if LIMITS.iter().any(|limit| message.contains(limit)) => return Ok(Outcome::Nothing),
+            Err(message) => return Ok(Outcome::Failed(Failure::Rejected(message))),
         };
-        let problem = MeshProblem::new(self.request(&program, false))?;
-        let initial = |name: String| {
-            let mut all = problem.program.program.variables.iter();
-            let data = all.find(|(_, own)| own.name == name).and_then(|(id, _)| problem.initial.get(&id));
-            data.map(doubles).unwrap_or_default()
-        };
-        let inputs: Vec<Vec<f64>> = (0..self.stencil.inputs.len()).map(|n| initial(format!("f{n}"))).collect();
-        let sums = (0..self.stencil.sums.len()).map(|n| initial(format!("a{n}"))).collect();
-        let evaluation = Evaluation::new(&self.stencil, self.precision == Precision::F32, &inputs, &[]);
-        let outputs = self.stencil.writes.iter().map(|(write, _)| evaluation.fresh(write)).collect();
-        let expected = evaluation.run(sums, outputs);
+        let problem = self.problem(&lowered, false)?;
+        let mut arrays = Arrays::new();
+        for (id, own) in problem.program.program.variables.iter() {
+            let number = own.name.strip_prefix('v').and_then(|number| number.parse().ok());
+            if let (Some(number), Some(data)) = (number, problem.initial.get(&id)) {
+                arrays.insert(number, doubles(data));
+            }
+        }
+        let expected = evaluate::run(&self.program, self.precision == Precision::F32, arrays);
         let interpreter = Interpreter::new(problem.clone());
         let mut driver = Driver::new(&interpreter).given()?;
-        match (driver.finish(), expected) {
-            (Err(_), None) => Ok(Outcome::Nothing),
-            (Err(error), Some(_)) => Ok(Outcome::Failed(format!("{error}\n{}", self.stencil))),
-            (Ok(()), None) => Ok(Outcome::Failed(format!("accepted without a level to compute\n{}", self.stencil))),
-            (Ok(()), Some(expected)) => {
-                let mut found = BTreeMap::new();
-                for (id, data) in driver.results()? {
-                    let data = data.as_ref().map(doubles).unwrap_or_default();
-                    found.insert(problem.program.program.variables[id].name.clone(), data);
-                }
-                Ok(match self.difference(&found, &expected) {
-                    None => Outcome::Equal,
-                    Some(wrong) => Outcome::Failed(format!("{wrong}\n{}\n{:?}", self.stencil, self.stencil.mesh)),
-                })
+        let expected = match (driver.finish(), expected) {
+            (Err(_), None) => return Ok(Outcome::Nothing),
+            (Err(error), Some(_)) => return Ok(Outcome::Failed(Failure::Region(error.message))),
+            (Ok(()), None) => return Ok(Outcome::Failed(Failure::Accepted("there is no level to compute".to_owned()))),
+            (Ok(()), Some(expected)) => expected,
+        };
+        for (id, data) in driver.results()? {
+            let name = &problem.program.program.variables[id].name;
+            let number: usize = name.strip_prefix('v').and_then(|own| own.parse().ok()).unwrap_or_default();
+            let (own, all) = (data.as_ref().map(doubles).unwrap_or_default(), &expected[&number]);
+            let differ = |(a, b): (&f64, &f64)| a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan());
+            let wrong = if own.len() == all.len() { own.iter().zip(all).position(differ) } else { Some(0) };
+            if let Some(at) = wrong {
+                let [all, own] = [all, &own].map(|all| all.get(at));
+                let message = format!("{name}[{at}]: {all:?} by the evaluator, by the interpreter {own:?}");
+                return Ok(Outcome::Failed(Failure::Value(message)));
             }
         }
+        let chains = problem.chains.len();
+        Ok(Outcome::Ready(Ready { case: self.clone(), lowered, chains, choices: self.choices() }))
     }
 
-    /// Where both differ first.
-    fn difference(&self, found: &BTreeMap<String, Vec<f64>>, expected: &Results) -> Option<String> {
-        let writes = expected.writes.iter().zip(&self.stencil.writes).enumerate();
-        let outputs = writes.filter(|(_, (_, (write, _)))| !matches!(write, Write::Inc(..)));
-        let outputs = outputs.map(|(number, (all, _))| (format!("w{number}"), all));
-        let sums = expected.sums.iter().enumerate().map(|(number, all)| (format!("a{number}"), all));
-        for (name, all) in outputs.chain(sums) {
-            let own = &found[&name];
-            if own.len() != all.len() {
-                return Some(format!("{name}: {} numbers instead of {}", own.len(), all.len()));
-            }
-            let differ = |(a, b): (&f64, &f64)| a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan());
-            if let Some(at) = own.iter().zip(all).position(differ) {
-                return Some(format!("{name}[{at}]: {:?} by the evaluator, by the interpreter {:?}", all[at], own[at]));
+    fn compare(ready: &[Ready], tools: &Tools) -> Result<Vec<Verdict>> {
+        let made = ready.iter().map(Ready::subject).collect::<Result<Vec<_>>>()?;
+        let (subjects, ways): (Vec<OverMesh>, Vec<Way>) = made.into_iter().unzip();
+        let ways: Vec<(usize, Way)> = ways.into_iter().enumerate().collect();
+        verify(&Many(subjects.iter().collect()), &ways, tools, &|_| {})
+    }
+
+    fn has(ready: &Ready) -> Vec<String> {
+        let Program { mesh, stencils, .. } = &ready.case.program;
+        let text = ready.case.program.to_string();
+        let holes = |missing: fn(&Missing) -> bool| {
+            mesh.maps.iter().any(|map| missing(&map.missing) && map.table.contains(&HOLE))
+        };
+        let writes = || stencils.iter().flat_map(|own| &own.writes).map(|(write, _)| write);
+        let has = [
+            ("skipped holes", holes(|own| *own == Missing::Skip)),
+            ("holes with a value", holes(|own| matches!(own, Missing::Value(_)))),
+            ("levels", mesh.levels.is_some()),
+            ("lets", stencils.iter().any(|own| !own.lets.is_empty())),
+            ("outputs", writes().any(|own| matches!(own, Write::Out(_)))),
+            ("increments", writes().any(|own| matches!(own, Write::Inc(..)))),
+            ("reductions", writes().any(|own| matches!(own, Write::Reduce(..)))),
+            ("one call", matches!(ready.case.program.actions[..], [Action::Call { .. }])),
+            ("chains of calls", ready.chains > 0),
+            ("loops", text.contains("    repeat ")),
+            ("sums that go on", text.contains(", a0 = v")),
+            ("numbers that are passed on", text.contains("p0 = v")),
+            ("sums over maps", text.contains("(sum(c")),
+            ("other levels", text.contains(", k")),
+            ("fields that are given new numbers", text.contains("    inout ")),
+        ];
+        has.into_iter().filter(|own| own.1).map(|own| own.0.to_owned()).collect()
+    }
+
+    fn way(ready: &Ready) -> String {
+        ready.choices.strategy.name().to_owned()
+    }
+
+    fn smaller(&self) -> Vec<Self> {
+        shrink::smaller(&self.program).into_iter().map(|program| Self { program, ..self.clone() }).collect()
+    }
+}
+
+/// Makes some numbers of a problem such as divisions and sums have to take care of.
+fn make_extreme(problem: &mut MeshProblem, rng: &mut Rng) {
+    for data in problem.initial.values_mut() {
+        for index in 0..data.len() {
+            let number = [0.0, -0.0, 1e-300, -1e300, 1e-38, 1e30, f64::INFINITY, f64::NAN][rng.usize(0..8)];
+            match data {
+                _ if rng.usize(0..6) > 0 => {}
+                Data::F64(all) => all[index] = number,
+                Data::F32(all) => all[index] = number as f32,
+                Data::I32(_) | Data::Bool(_) => {}
             }
         }
-        None
     }
 }
 
 /// A mesh as it would come from a file.
-pub(super) fn given(own: &super::tree::Mesh) -> Mesh {
+fn given(own: &tree::Mesh) -> Mesh {
     let sets = own.sets.iter().enumerate().map(|(set, &size)| Set { name: format!("s{set}"), size });
     let maps = own.maps.iter().enumerate().map(|(number, map)| Map {
         name: format!("m{number}"),
@@ -164,6 +237,6 @@ pub(super) fn given(own: &super::tree::Mesh) -> Mesh {
     Mesh { origin: "a random mesh".to_owned(), sets: sets.collect(), maps: maps.collect(), fields: Vec::new() }
 }
 
-pub(super) fn doubles(data: &Data) -> Vec<f64> {
+fn doubles(data: &Data) -> Vec<f64> {
     (0..data.len()).map(|at| data.get(at)).collect()
 }

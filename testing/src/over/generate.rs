@@ -9,16 +9,6 @@ const TERMS: usize = 9;
 /// Slots from here on stand for those that counters go through.
 const OF_COUNTERS: usize = 100;
 
-/// The stencil of a seed.
-pub fn stencil(seed: u64) -> Stencil {
-    let mut rng = Rng::with_seed(seed);
-    let mesh = mesh(&mut rng);
-    let over = rng.usize(0..mesh.sets.len());
-    let mut writer = Writer::new(rng, mesh, over, Style::Any, Vec::new());
-    writer.write();
-    writer.stencil
-}
-
 /// What a stencil does, mostly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
@@ -30,7 +20,7 @@ pub enum Style {
     Own,
 }
 
-/// A stencil of a program over `mesh`, whose fields are of these types and places, the first one most often.
+/// A stencil of a program over `mesh`, whose fields are of these types and places, the first one most often; of any, if there are none.
 pub fn of_program(rng: &mut Rng, mesh: &Mesh, over: usize, style: Style, types: &[Field]) -> Stencil {
     let mut writer = Writer::new(rng.fork(), mesh.clone(), over, style, types.to_vec());
     writer.stencil.params = [0, 0, 1, 2][writer.rng.usize(0..4)];

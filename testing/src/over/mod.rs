@@ -1,11 +1,11 @@
-//! Random stencils over random meshes: gathers, sums over maps, holes, lets read elsewhere, vectors, increments, reductions.
+//! Random programs over random meshes, those of one call among them: gathers, sums over maps, holes, lets read elsewhere, vectors,
+//! increments, reductions; calls that add to elements, go on with the sums, look at them through maps, fold numbers, in loops.
 //!
-//! [`generate`] writes one as a [`tree`]; [`evaluate`] says what it means, element by element, from `docs/language.md` alone: it
-//! shares nothing with the compiler, not even the parser; [`case`] compares that with the interpreter. [`program`] is the same for whole programs.
+//! [`generate`] writes a stencil as a [`tree`], and [`evaluate`] says what it means, element by element, from `docs/language.md` alone:
+//! it shares nothing with the compiler, not even the parser. [`program`] is the same for what calls them, and [`case`] compares.
 
 pub mod case;
 mod evaluate;
 mod generate;
-mod kernels;
-pub mod program;
+mod program;
 mod tree;

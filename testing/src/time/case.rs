@@ -2,7 +2,9 @@
 
 use super::evaluate::{Arrays, Evaluation, Refused};
 use super::generate::{self, Kind};
+use super::shrink;
 use super::tree::{Action, Number, Stored, Timed};
+use crate::subject::{self, Failure, Many, Outcome};
 use std::collections::BTreeMap;
 use stencilc_compiler::diagnostic;
 use stencilc_compiler::grid::Grid;
@@ -10,7 +12,6 @@ use stencilc_compiler::ir::{Precision, Program, VariableId};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Fuse, Fusing};
 use stencilc_compiler::source::Source;
-use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::problem::Request;
 use stencilc_runtime::program::ProgramProblem;
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
@@ -29,35 +30,8 @@ pub struct Case {
     pub extents: [usize; 3],
     /// What `real` is.
     pub precision: Precision,
-}
-
-/// Something that must not be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// A program with a meaning is refused: what the compiler says.
-    Refused(String),
-    /// A program without one is not: what the evaluator says.
-    Accepted(String),
-    /// Interpreter and evaluator differ: where.
-    Value(String),
-    /// What is fused differs from what is not: how, and where.
-    Fused(String),
-    /// A plan's kernels differ from the interpreter: which, and where.
-    Plan(String),
-}
-
-impl Failure {
-    /// Whether another failure is of the same kind; of two refusals, for the same reason, whatever the names and numbers.
-    pub fn is_like(&self, other: &Failure) -> bool {
-        let reason = |message: &str| -> String {
-            let line = message.lines().find(|line| line.starts_with("error")).unwrap_or(message);
-            line.chars().filter(|own| !own.is_ascii_digit()).collect()
-        };
-        match (self, other) {
-            (Failure::Refused(own), Failure::Refused(other)) => reason(own) == reason(other),
-            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
-        }
-    }
+    /// How kernels compute it.
+    pub plan: ProgramPlan,
 }
 
 /// Whether a loop is run no time.
@@ -68,31 +42,13 @@ fn runs_no_time(actions: &[Action]) -> bool {
     })
 }
 
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Failure::Refused(message) => write!(f, "the compiler refuses it: {message}"),
-            Failure::Accepted(message) => write!(f, "the compiler accepts it, the evaluator does not: {message}"),
-            Failure::Value(message) => write!(f, "interpreter and evaluator differ: {message}"),
-            Failure::Fused(message) => write!(f, "fusing changes bits: {message}"),
-            Failure::Plan(message) => write!(f, "a plan is wrong: {message}"),
-        }
-    }
-}
-
-/// What became of a case.
-pub enum Outcome {
-    /// All agree. How many stages fusing saved at most.
-    Equal {
-        /// What the interpreter computes.
-        reference: Box<Reference>,
-        /// The most stages that fusing saves.
-        saved: usize,
-    },
-    /// Both say that it has no meaning on this grid.
-    Nothing,
-    /// Something is wrong.
-    Failed(Failure),
+/// A case that interpreter and evaluator agree on.
+pub struct Ready {
+    case: Case,
+    /// What the interpreter computes.
+    reference: Reference,
+    /// Whether fusing makes fewer stages.
+    is_fused: bool,
 }
 
 /// How a program is fused here: what the interpreter can compute.
@@ -102,7 +58,7 @@ pub fn fusings() -> impl Iterator<Item = Fusing> {
         .flat_map(|fuse| [1, 2, 3].map(|times| Fusing { fuse, times, wraps: false, whole: false }))
 }
 
-/// The plans that are tried on the emulator.
+/// The plans that are tried.
 pub fn plans(precision: Precision) -> Vec<ProgramPlan> {
     let plan = |kind, steps, storage: &str| ProgramPlan {
         kind,
@@ -134,18 +90,6 @@ pub fn plans(precision: Precision) -> Vec<ProgramPlan> {
 }
 
 impl Case {
-    /// The case of a seed.
-    pub fn new(seed: u64, kind: Kind) -> Self {
-        let timed = generate::timed(seed, kind);
-        let mut rng = fastrand::Rng::with_seed(seed.wrapping_mul(0xd134_2543_de82_ef95) ^ 0x5bd1_e995);
-        let mut pick = |from: &[usize]| from[rng.usize(0..from.len())];
-        let any = [pick(&[4, 5, 7, 8, 9, 12]), pick(&[4, 5, 6, 8]), pick(&[2, 3, 4, 6])];
-        // Whole rows of warps, now and then.
-        let extents = if kind == Kind::Circles && pick(&[0, 1, 2]) > 0 { [128, pick(&[8, 12, 16]), 2] } else { any };
-        let precision = if pick(&[0, 1]) == 0 { Precision::F32 } else { Precision::F64 };
-        Self { seed, timed, extents, precision }
-    }
-
     fn grid(&self) -> Grid {
         let [ni, nj, nk] = self.extents;
         Grid::rows(ni, nj, nk)
@@ -179,12 +123,38 @@ impl Case {
             },
         )
     }
+}
 
-    /// Computes it by evaluator and interpreter, and fused.
-    ///
-    /// # Errors
-    /// There is not enough memory.
-    pub fn compute(&self) -> Result<Outcome> {
+impl subject::Case for Case {
+    const NAME: &'static str = "programs";
+    type Ready = Ready;
+
+    fn new(seed: u64) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed.wrapping_mul(0xd134_2543_de82_ef95) ^ 0x5bd1_e995);
+        let mut pick = |from: &[usize]| from[rng.usize(0..from.len())];
+        let kind = if pick(&[0, 1, 2]) == 0 { Kind::Circles } else { Kind::Any };
+        let timed = generate::timed(seed, kind);
+        let any = [pick(&[4, 5, 7, 8, 9, 12]), pick(&[4, 5, 6, 8]), pick(&[2, 3, 4, 6])];
+        // Whole rows of warps, now and then.
+        let extents = if kind == Kind::Circles && pick(&[0, 1, 2]) > 0 { [128, pick(&[8, 12, 16]), 2] } else { any };
+        let precision = if pick(&[0, 1]) == 0 { Precision::F32 } else { Precision::F64 };
+        let mut plans = plans(precision);
+        // Most of the last ones refuse what is no circle.
+        let plan = if kind == Kind::Circles { pick(&[4, 5, 6, 7, 8, 9, 9]) } else { pick(&[0, 1, 2, 3, 6]) };
+        Self { seed, timed, extents, precision, plan: plans.remove(plan) }
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn text(&self) -> String {
+        let (grid, precision, seed) = (self.grid(), self.precision.name(), self.seed);
+        format!("// --grid {grid} --precision {precision} --contract off --seed {seed}; {}\n{}", self.plan, self.timed)
+    }
+
+    /// Also fused in every way.
+    fn prepare(&self) -> Result<Outcome<Ready>> {
         let params = self.timed.params.iter().map(|param| param.default).collect();
         let evaluation = Evaluation::new(&self.timed, self.extents, self.precision == Precision::F32, params);
         let problem = self.program().and_then(|program| self.problem(&program).map_err(|error| error.message));
@@ -193,7 +163,7 @@ impl Case {
             (Err(_), Err(_)) => return Ok(Outcome::Nothing),
             // What is called in a loop that is run no time is judged as it would be if it were run once.
             (Ok(_), Err(_)) if runs_no_time(&self.timed.actions) => return Ok(Outcome::Nothing),
-            (Ok(_), Err(message)) => return Ok(Outcome::Failed(Failure::Refused(message))),
+            (Ok(_), Err(message)) => return Ok(Outcome::Failed(Failure::Rejected(message))),
             (Err(Refused(message)), Ok(_)) => return Ok(Outcome::Failed(Failure::Accepted(message))),
         };
         let reference = match Reference::new(problem) {
@@ -230,43 +200,41 @@ impl Case {
                 return Ok(Outcome::Failed(Failure::Fused(message)));
             }
         }
-        Ok(Outcome::Equal { reference: Box::new(reference), saved })
+        Ok(Outcome::Ready(Ready { case: self.clone(), reference, is_fused: saved > 0 }))
     }
 
-    /// Computes it by every plan on the emulator: those that can, or what is wrong.
-    ///
-    /// # Errors
-    /// The C++ compiler cannot work.
-    pub fn compare(
-        &self,
-        reference: &Reference,
-        compiler: &Compiler,
-    ) -> Result<std::result::Result<Vec<PlanKind>, Failure>> {
-        let plans = plans(self.precision);
-        let tools = Tools::emulated(compiler, Settings { optimise: 1, ..Settings::default() });
-        let verdicts = verify(reference, &plans, &tools, &|_| {})?;
-        let mut equal = Vec::new();
-        for (plan, verdict) in plans.iter().zip(verdicts) {
-            let needed =
-                matches!((plan.kind, plan.steps), (PlanKind::Separate | PlanKind::Merged | PlanKind::Recomputed, 1));
-            match verdict {
-                Verdict::Equal { .. } => equal.push(plan.kind),
-                Verdict::Refused { .. } if !needed => {}
-                verdict => return Ok(Err(Failure::Plan(format!("{plan}: {verdict:?}")))),
+    fn compare(ready: &[Ready], tools: &Tools) -> Result<Vec<Verdict>> {
+        let ways: Vec<_> = ready.iter().map(|own| own.case.plan.clone()).enumerate().collect();
+        let mut verdicts = verify(&Many(ready.iter().map(|own| &own.reference).collect()), &ways, tools, &|_| {})?;
+        for ((_, plan), verdict) in ways.iter().zip(&mut verdicts) {
+            // Some ways are there for every program.
+            if let Verdict::Refused { reason } = verdict
+                && plan.steps == 1
+                && matches!(plan.kind, PlanKind::Separate | PlanKind::Merged | PlanKind::Recomputed)
+            {
+                let damage = vec![format!("refused: {reason}")];
+                *verdict = Verdict::Failed { order: None, mismatches: Vec::new(), damage };
             }
         }
-        Ok(Ok(equal))
+        Ok(verdicts)
     }
 
-    /// The text, headed by what it is computed on.
-    pub fn text(&self) -> String {
-        format!(
-            "// --grid {} --precision {} --contract off --seed {}\n{}",
-            self.grid(),
-            self.precision.name(),
-            self.seed,
-            self.timed
-        )
+    fn has(ready: &Ready) -> Vec<String> {
+        let has = [
+            ("stages that are fused", ready.is_fused),
+            ("sweeps", ready.case.timed.stencils.iter().any(|own| !own.sweeps.is_empty())),
+            ("boundaries", !ready.case.timed.boundaries.is_empty()),
+            ("loops", ready.case.timed.actions.iter().any(|own| matches!(own, Action::Repeat(..)))),
+        ];
+        has.into_iter().filter(|own| own.1).map(|own| own.0.to_owned()).collect()
+    }
+
+    fn way(ready: &Ready) -> String {
+        ready.case.plan.kind.name().to_owned()
+    }
+
+    fn smaller(&self) -> Vec<Self> {
+        shrink::smaller(self)
     }
 }
 

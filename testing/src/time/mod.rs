@@ -8,5 +8,5 @@ pub mod case;
 pub mod evaluate;
 pub mod generate;
 mod print;
-pub mod shrink;
+mod shrink;
 pub mod tree;

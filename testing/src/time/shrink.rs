@@ -1,40 +1,10 @@
-//! Makes a failing program in time smaller, for as long as it fails in the same way.
-//!
-//! Parts of the tree are dropped or replaced by what they are made of. Whether what is left is a correct program, the
-//! checker decides.
+//! What is smaller than a program in time: parts of the tree are dropped, or replaced by what they are made of.
 
-use super::case::{Case, Failure};
+use super::case::Case;
 use super::tree::{Action, Number, Op, Stencil, Swept, Term, Timed};
-use std::time::Instant;
-use stencilc_runtime::Result;
-
-/// A small case that fails as `case` does, found before `deadline`, by `fails`; and how it fails.
-///
-/// # Errors
-/// Those of `fails`.
-pub fn shrink(
-    mut case: Case,
-    mut failure: Failure,
-    deadline: Instant,
-    fails: &dyn Fn(&Case) -> Result<Option<Failure>>,
-) -> Result<(Case, Failure)> {
-    'smaller: loop {
-        for candidate in smaller(&case) {
-            if Instant::now() > deadline {
-                break 'smaller;
-            }
-            if let Some(own) = fails(&candidate)?.filter(|own| own.is_like(&failure)) {
-                (case, failure) = (candidate, own);
-                continue 'smaller;
-            }
-        }
-        break;
-    }
-    Ok((case, failure))
-}
 
 /// Cases that are one step smaller, the greatest steps first.
-fn smaller(case: &Case) -> Vec<Case> {
+pub fn smaller(case: &Case) -> Vec<Case> {
     let mut all = Vec::new();
     let mut add = |change: &dyn Fn(&mut Timed)| {
         let mut timed = case.timed.clone();

@@ -53,9 +53,9 @@ impl Strategy for Owner {
         };
         writer.find_level();
         let sums = Sums::new(&mut writer, &fields, target, is_sparse, false);
-        let is_led_to = gather.write(&mut writer, target, item, &sums);
+        gather.write(&mut writer, target, item, &sums);
         writer.own.give_up();
-        sums.store(&mut writer, target, &|_| true, is_led_to);
+        sums.store(&mut writer, target, &|_| true);
         let what = format!("a thread a {set_name}, which gathers what is added to it");
         let items = if is_sparse { Items::Targets(group.number) } else { Items::Set(group.target) };
         let in_place = task.in_place(fields, is_sparse);

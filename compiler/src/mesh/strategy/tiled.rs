@@ -74,7 +74,7 @@ impl Strategy for Tiled {
         };
         places.each(&mut writer, entry_here, |writer, _, entry| columns.gather(writer, &arrays, &sums, entry));
         let has_target = own.thread.less(own.rows[1].minus(own.rows[0]));
-        writer.when(has_target, |writer| sums.store(writer, target, &|_| true, None));
+        writer.when(has_target, |writer| sums.store(writer, target, &|_| true));
 
         let what = format!("a block of threads a tile, of {set_name} at most {targets}");
         let in_place = task.in_place(group.fields(), is_sparse);

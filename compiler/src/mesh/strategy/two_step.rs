@@ -144,8 +144,7 @@ fn gathered(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
     let entries = row_width.map_or(entries, |width| row(&mut writer, entries, width, target));
     let entry_here = |writer: &mut Writer, place: ValueId| writer.own.name("entry_here", entries.at(place));
     places.each(&mut writer, entry_here, |writer, _, entry| add(writer, group, &between, &sums, entry));
-    let is_led_to = places.any(&mut writer, entries);
-    sums.store(&mut writer, target, &|_| true, Some(is_led_to));
+    sums.store(&mut writer, target, &|_| true);
     let (what, in_place) = (format!("a thread a {set_name}, which gathers"), task.in_place(group.fields(), false));
     writer.finish(&what, Items::Set(group.target), in_place)
 }

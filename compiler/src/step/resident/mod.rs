@@ -6,7 +6,7 @@
 //!
 //! Nobody waits at a barrier. Each warp has two mbarriers, used in turn, which count the bytes that are sent to it. Two are
 //! enough: who sends the rows of a step has received those of the step before, which were sent after the rows before
-//! these had been read.
+//! these had been read. So each of two neighbours has to look at the other.
 //!
 //! Where there are more planes than clusters at once, all steps of all planes are shared evenly among these, as McNaughton
 //! ("Scheduling with deadlines and loss functions", 1959) shares tasks that can be interrupted: a cluster begins with the
@@ -19,7 +19,7 @@ mod setup;
 mod shapes;
 mod spans;
 
-use super::flow::{Area, Flow};
+use super::flow::{Area, Flow, Window};
 use super::{Carry, Edge, Kernel, LANES, Launch, SHARED, StepTask, check_carry};
 use crate::diagnostic::Refusal;
 use crate::ir::FieldId;
@@ -85,6 +85,12 @@ fn check(task: &StepTask, flow: &Flow, carry: &[Carry], shape: Shape) -> Result<
         return refuse(format!("it reads {} to {} columns away", i.low, i.high));
     }
     check_carry(task, carry)?;
+    // Who is sent nothing back does not know when the rows of two steps ago have been read.
+    let windows = carry.iter().map(|&(_, from)| spans::window(flow, from));
+    let all = windows.fold(Window::default(), Window::union);
+    if warps * blocks > 1 && (all.before() == 0) != (all.after() == 0) {
+        return refuse(format!("it reads {} to {} rows away, on one side alone", j.low, j.high));
+    }
     for &(to, _) in carry {
         if !ni.is_multiple_of(LANES) || !(ni / LANES * field_bytes(task, to)).is_multiple_of(SENT) {
             let name = &task.stencil.fields[to].name;

@@ -124,7 +124,7 @@ impl MeshProblem {
     }
 
     /// The parameters of a call before anything is computed.
-    pub(super) fn params_of(&self, call: &Call) -> Vec<Value> {
+    pub fn params_of(&self, call: &Call) -> Vec<Value> {
         let Self { program, precision, levels, params, .. } = self;
         let scope = Scope { program, precision: *precision, levels: *levels, params };
         scope.params_of(&self.stages(call.stencil)[0], call)

@@ -8,17 +8,19 @@ use fastrand::Rng;
 /// The program of a seed.
 pub fn program(seed: u64) -> Program {
     let mut rng = Rng::with_seed(seed ^ 0x6368_6169_6e73);
+    // A third are one call of any stencil.
+    let is_alone = rng.usize(0..3) == 0;
     let mesh = loop {
         let mesh = generate::mesh(&mut rng);
         // Somebody leads somewhere.
-        if mesh.maps.iter().any(|map| mesh.sets[map.from] > 0 && mesh.sets[map.to] > 0) {
+        if is_alone || mesh.maps.iter().any(|map| mesh.sets[map.from] > 0 && mesh.sets[map.to] > 0) {
             break mesh;
         }
     };
     let (stencils, variables) = (Vec::new(), Vec::new());
     let program = Program { mesh, stencils, variables, params: Vec::new(), actions: Vec::new() };
     let mut writer = Writer { rng, program, visible: Vec::new(), is_last: false };
-    writer.write();
+    writer.write(is_alone);
     writer.program.declared_as_used()
 }
 
@@ -40,14 +42,28 @@ impl Writer {
         from[self.rng.usize(0..from.len())].clone()
     }
 
-    fn write(&mut self) {
+    fn write(&mut self, is_alone: bool) {
         for _ in 0..self.rng.usize(0..3) {
             let is_whole = self.rng.bool();
             let default = if is_whole { self.pick(&[1.0, 2.0, 3.0]) } else { self.pick(&[0.5, -0.25, 1.5]) };
             self.program.params.push((default, is_whole));
         }
-        self.stencils();
         let mut actions = Vec::new();
+        if is_alone {
+            let (mesh, over) = (self.program.mesh.clone(), self.rng.usize(0..self.program.mesh.sets.len()));
+            let stencil = generate::of_program(&mut self.rng, &mesh, over, Style::Any, &[]);
+            self.program.stencils.push(stencil);
+        } else {
+            self.stencils();
+            self.actions_and_loops(&mut actions);
+        }
+        // Something comes out.
+        self.is_last = true;
+        actions.extend(self.call(true));
+        self.program.actions = actions;
+    }
+
+    fn actions_and_loops(&mut self, actions: &mut Vec<Action>) {
         for _ in 0..self.rng.usize(1..3) {
             let inside = if self.one_in(2) { 0 } else { self.rng.usize(1..5) };
             let count = self.rng.usize(1..5);
@@ -59,10 +75,6 @@ impl Writer {
                 self.visible = visible;
             }
         }
-        // Something comes out.
-        self.is_last = true;
-        actions.extend(self.call(true));
-        self.program.actions = actions;
     }
 
     /// Stencils that add to the elements of a set, those over that set, and others.

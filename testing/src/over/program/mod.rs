@@ -1,8 +1,6 @@
-//! Random programs over random meshes: calls that add to elements, go on with the sums, look at them through maps, fold numbers, in
-//! loops; by the evaluator, by the interpreter, and by kernels, those of several calls among them.
+//! What calls stencils over meshes.
 
-pub mod case;
-mod evaluate;
-mod generate;
-mod shrink;
-mod tree;
+pub mod evaluate;
+pub mod generate;
+pub mod shrink;
+pub mod tree;

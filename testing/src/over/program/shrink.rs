@@ -1,34 +1,11 @@
-//! Makes a failing program over a mesh smaller, for as long as it fails in the same way. Whether what is left is a correct program,
-//! the checker decides.
+//! What is smaller than a program over a mesh: parts of the tree are dropped, or replaced by what they are made of.
 
 use super::tree::{Action, Number, Program};
 use crate::over::generate::shape;
 use crate::over::tree::{Expr, Kind, Write};
-use std::time::Instant;
-use stencilc_runtime::Result;
-
-/// A small program that fails as `program` does, found before `deadline`.
-///
-/// # Errors
-/// Those of `fails`.
-pub fn shrink(mut program: Program, deadline: Instant, fails: &dyn Fn(&Program) -> Result<bool>) -> Result<Program> {
-    'smaller: loop {
-        for candidate in smaller(&program) {
-            if Instant::now() > deadline {
-                break 'smaller;
-            }
-            if fails(&candidate)? {
-                program = candidate;
-                continue 'smaller;
-            }
-        }
-        return Ok(program);
-    }
-    Ok(program)
-}
 
 /// Programs that are one step smaller, the greatest steps first.
-fn smaller(program: &Program) -> Vec<Program> {
+pub fn smaller(program: &Program) -> Vec<Program> {
     let mut all = Vec::new();
     let mut add = |change: &mut dyn FnMut(&mut Program)| {
         let mut own = program.clone();
