@@ -150,7 +150,7 @@ impl Report<'_> {
         text.push_str(&terminal::table(&lines, &right));
         if let Some(fastest) = fastest {
             let how = if measured { "the fastest" } else { "the fastest by the model" };
-            let left = super::left(found, args.budget);
+            let left = found.advice(args.budget);
             text.push_str(&format!("{how}: run {}{left}\n", fastest.options));
             let keeps = !fastest.variant.choices.strategy.is_ordered();
             if let (true, Some(ordered)) = (keeps, ordered) {
