@@ -11,7 +11,7 @@ use crate::args::method::MethodArgs;
 use crate::args::shapes::Shapes;
 use crate::bench::mesh::Subject as OverMesh;
 use crate::bench::{open, table};
-use crate::input;
+use crate::input::{self, Input};
 use crate::terminal::{self, Progress};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -65,6 +65,24 @@ fn budget(text: &str) -> std::result::Result<f64, String> {
     }
 }
 
+/// Where what is found is kept, if it is.
+struct Memory<'a> {
+    database: Option<Database>,
+    machine: &'a MachineFacts,
+    source: String,
+}
+
+impl Memory<'_> {
+    /// Keeps what was found, if anything was. Gives the file's path.
+    fn keep(&self, entry: Option<Entry>) -> Result<Option<PathBuf>> {
+        let Self { database, machine, source } = self;
+        let keep = |(database, entry): (&Database, Entry)| {
+            database.keep(name_of(machine), machine.arch.as_deref(), source, entry)
+        };
+        database.as_ref().zip(entry).map(keep).transpose()
+    }
+}
+
 /// What came of one grid in one precision.
 struct Done {
     subject: Subject,
@@ -96,10 +114,7 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
     args.names.refuse_of_programs(&stencil.name)?;
     let platform = open(args.device()?)?;
     let machine = platform.facts();
-    let database = args.database()?;
-    if let Some(database) = &database {
-        database.check(name_of(&machine), &stencil.name, &hash(&[input.source.text.as_bytes()]))?;
-    }
+    let memory = args.memory(&machine, &stencil.name, &input)?;
     let mut told = BTreeSet::new();
     let mut all = Vec::new();
     for precision in kernels.precisions() {
@@ -114,12 +129,9 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
             let usual = kernels.usual(stencil, precision, &mut all_choices);
             let is_asked = |kernel: usize| kernel < choices.len();
             let mut done = args.search(&all_choices, (usual, &is_asked), &platform, &machine, &case, subject)?;
-            if let (Some(database), Some(row), false) = (&database, done.winner(), done.has_none()) {
-                let entry = Entry::of_row(&done.subject, &machine, row, done.among, done.tuned.found.tried);
-                let keep =
-                    |entry| database.keep(name_of(&machine), machine.arch.as_deref(), &done.subject.source, entry);
-                done.kept = entry.map(keep).transpose()?;
-            }
+            let of = |row| Entry::of_row(&done.subject, &machine, row, done.among, done.tuned.found.tried);
+            let entry = done.winner().filter(|_| !done.has_none()).and_then(of);
+            done.kept = memory.keep(entry)?;
             if !json && !done.has_none() {
                 terminal::print(&done.text(&machine, &case, args))?;
             }
@@ -164,8 +176,15 @@ impl Args {
         Ok(device)
     }
 
-    /// Where what is found is kept. Not what is found among kernels of a special kind: `run` and `build` take an entry where
-    /// nothing is asked for.
+    /// Where what is found of a stencil or program is kept, which is better asked before the search than after it.
+    fn memory<'a>(&self, machine: &'a MachineFacts, name: &str, input: &Input) -> Result<Memory<'a>> {
+        let memory = Memory { database: self.database()?, machine, source: hash(&[input.source.text.as_bytes()]) };
+        let check = |database: &Database| database.check(name_of(machine), name, &memory.source);
+        memory.database.as_ref().map_or(Ok(()), check)?;
+        Ok(memory)
+    }
+
+    /// Not for what is found among kernels of a special kind: `run` and `build` take an entry where nothing is asked for.
     fn database(&self) -> Result<Option<Database>> {
         if self.forget {
             return Ok(None);

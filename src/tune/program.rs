@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use stencilc_compiler::ir::{Precision, Program};
 use stencilc_compiler::plan::Choices;
+use stencilc_runtime::bench::hash_of_neighbours;
 use stencilc_runtime::bench::rows::MachineFacts;
 use stencilc_runtime::bench::statistics::Statistics;
-use stencilc_runtime::bench::{hash, hash_of_neighbours};
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::measure::Asked;
 use stencilc_runtime::program::measure::{Came, Plans, candidates, enough};
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, has_clusters};
 use stencilc_runtime::program::{ProgramProblem, of_program};
-use stencilc_runtime::tune::database::{Entry, For, Tried, name_of};
+use stencilc_runtime::tune::database::{Entry, For, Tried};
 use stencilc_runtime::tune::search::Found;
 use stencilc_runtime::{Device, Error, Result};
 
@@ -69,11 +69,7 @@ pub fn tune(args: &Args, input: &Input, program: &Program, json: bool) -> Result
     let kernels = &args.search.0;
     let platform = open(args.device()?)?;
     let machine = platform.facts();
-    let database = args.database()?;
-    let source = hash(&[input.source.text.as_bytes()]);
-    if let Some(database) = &database {
-        database.check(name_of(&machine), &program.name, &source)?;
-    }
+    let memory = args.memory(&machine, &program.name, input)?;
     let facade = program.facade();
     let mut all = Vec::new();
     for precision in kernels.precisions() {
@@ -85,9 +81,7 @@ pub fn tune(args: &Args, input: &Input, program: &Program, json: bool) -> Result
             let contract = choices.first().is_none_or(|own| own.contract);
             let problem = ProgramProblem::of(program, problem, contract)?;
             let mut done = searched(args, &platform, &problem, &choices, grid.name.clone())?;
-            if let (Some(database), Some(entry), false) = (&database, done.entry(&problem, &machine), done.has_none()) {
-                done.kept = Some(database.keep(name_of(&machine), machine.arch.as_deref(), &source, entry)?);
-            }
+            done.kept = memory.keep(done.entry(&problem, &machine).filter(|_| !done.has_none()))?;
             if !json && !done.has_none() {
                 terminal::print(&done.text(program, &machine, args))?;
             }
