@@ -11,7 +11,7 @@ use crate::args::method::MethodArgs;
 use crate::args::shapes::Shapes;
 use crate::bench::mesh::Subject as OverMesh;
 use crate::bench::{open, table};
-use crate::input;
+use crate::input::{self, Input};
 use crate::terminal::{self, Progress};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -23,8 +23,9 @@ use stencilc_runtime::Device;
 use stencilc_runtime::bench::rows::{MachineFacts, Row, Subject};
 use stencilc_runtime::bench::sweep::Sweep;
 use stencilc_runtime::bench::{Case, hash};
-use stencilc_runtime::clock::{Clock, Watch};
+use stencilc_runtime::clock::{Budget, Clock, Watch};
 use stencilc_runtime::device::Platform;
+use stencilc_runtime::measure::Asked;
 use stencilc_runtime::tune::database::{Database, Entry, VARIABLE, name_of};
 use stencilc_runtime::tune::search::{self, Found};
 use stencilc_runtime::tune::{Tuned, Tuner};
@@ -64,6 +65,24 @@ fn budget(text: &str) -> std::result::Result<f64, String> {
     }
 }
 
+/// Where what is found is kept, if it is.
+struct Memory<'a> {
+    database: Option<Database>,
+    machine: &'a MachineFacts,
+    source: String,
+}
+
+impl Memory<'_> {
+    /// Keeps what was found, if anything was. Gives the file's path.
+    fn keep(&self, entry: Option<Entry>) -> Result<Option<PathBuf>> {
+        let Self { database, machine, source } = self;
+        let keep = |(database, entry): (&Database, Entry)| {
+            database.keep(name_of(machine), machine.arch.as_deref(), source, entry)
+        };
+        database.as_ref().zip(entry).map(keep).transpose()
+    }
+}
+
 /// What came of one grid in one precision.
 struct Done {
     subject: Subject,
@@ -95,10 +114,7 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
     args.names.refuse_of_programs(&stencil.name)?;
     let platform = open(args.device()?)?;
     let machine = platform.facts();
-    let database = args.database()?;
-    if let Some(database) = &database {
-        database.check(name_of(&machine), &stencil.name, &hash(&[input.source.text.as_bytes()]))?;
-    }
+    let memory = args.memory(&machine, &stencil.name, &input)?;
     let mut told = BTreeSet::new();
     let mut all = Vec::new();
     for precision in kernels.precisions() {
@@ -113,12 +129,9 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
             let usual = kernels.usual(stencil, precision, &mut all_choices);
             let is_asked = |kernel: usize| kernel < choices.len();
             let mut done = args.search(&all_choices, (usual, &is_asked), &platform, &machine, &case, subject)?;
-            if let (Some(database), Some(row), false) = (&database, done.winner(), done.has_none()) {
-                let entry = Entry::of_row(&done.subject, &machine, row, done.among, done.tuned.found.tried);
-                let keep =
-                    |entry| database.keep(name_of(&machine), machine.arch.as_deref(), &done.subject.source, entry);
-                done.kept = entry.map(keep).transpose()?;
-            }
+            let of = |row| Entry::of_row(&done.subject, &machine, row, done.among, done.tuned.found.tried);
+            let entry = done.winner().filter(|_| !done.has_none()).and_then(of);
+            done.kept = memory.keep(entry)?;
             if !json && !done.has_none() {
                 terminal::print(&done.text(&machine, &case, args))?;
             }
@@ -163,8 +176,15 @@ impl Args {
         Ok(device)
     }
 
-    /// Where what is found is kept. Not what is found among kernels of a special kind: `run` and `build` take an entry where
-    /// nothing is asked for.
+    /// Where what is found of a stencil or program is kept, which is better asked before the search than after it.
+    fn memory<'a>(&self, machine: &'a MachineFacts, name: &str, input: &Input) -> Result<Memory<'a>> {
+        let memory = Memory { database: self.database()?, machine, source: hash(&[input.source.text.as_bytes()]) };
+        let check = |database: &Database| database.check(name_of(machine), name, &memory.source);
+        memory.database.as_ref().map_or(Ok(()), check)?;
+        Ok(memory)
+    }
+
+    /// Not for what is found among kernels of a special kind: `run` and `build` take an entry where nothing is asked for.
     fn database(&self) -> Result<Option<Database>> {
         if self.forget {
             return Ok(None);
@@ -191,21 +211,34 @@ impl Args {
         case: &Case,
         subject: Subject,
     ) -> Result<Done> {
+        let sweep = Sweep { platform, machine, case, subject: &subject, method: self.method.method() };
+        let among = Asked { usual, is_asked };
+        let (tuned, seconds) = self.timed(|budget, progress| Tuner { sweep, budget }.run(choices, among, progress))?;
+        let among = choices.len();
+        Ok(Done { subject, tuned, among, seconds, kept: None })
+    }
+
+    /// Searches, and shows how much of the budget is used up. Returns how many seconds it took, too.
+    fn timed<T>(&self, search: impl FnOnce(Budget, &(dyn Fn(usize) + Sync)) -> Result<T>) -> Result<(T, f64)> {
         let watch = Watch::start();
         let budget = Duration::from_secs_f64(self.budget);
         let progress = Progress::new(budget.as_millis() as usize, "tuning");
         let shown = AtomicU64::new(0);
-        let advance = || {
+        let advance = |_| {
             let now = watch.now().min(budget).as_millis() as u64;
             progress.advance((now - shown.fetch_max(now, Ordering::Relaxed).min(now)) as usize);
         };
-        let sweep = Sweep { platform, machine, case, subject: &subject, method: self.method.method() };
-        let tuner = Tuner { sweep, budget: search::budget(&watch, self.budget) };
-        let tuned = tuner.run(choices, usual, is_asked, &advance)?;
-        drop(progress);
-        let seconds = watch.now().as_secs_f64();
-        let among = choices.len();
-        Ok(Done { subject, tuned, among, seconds, kept: None })
+        let found = search(search::budget(&watch, self.budget), &advance)?;
+        Ok((found, watch.now().as_secs_f64()))
+    }
+
+    /// How many were tried among how many, and why no others: what each is called, and those that are hopeless.
+    fn tried(&self, found: &Found, among: usize, (what, others): (&str, &str), seconds: f64, cannot: &str) -> String {
+        let mut text = format!("tried {} of {} in {seconds:.1} s{cannot}", found.tried, terminal::count(among, what));
+        if found.hopeless > 0 {
+            text.push_str(&format!("; {} could not win by the model", terminal::count(found.hopeless, others)));
+        }
+        text + &found.advice(self.budget) + "\n"
     }
 }
 
@@ -222,12 +255,7 @@ impl Done {
     fn text(&self, machine: &MachineFacts, case: &Case, args: &Args) -> String {
         let found = &self.tuned.found;
         let mut text = table::text(&self.subject, machine, case.limit.as_ref(), &self.tuned.swept, usize::MAX);
-        text.push_str(&format!("tried {} of {} in {:.1} s", found.tried, count(self.among), self.seconds));
-        if found.hopeless > 0 {
-            text.push_str(&format!("; {} could not win by the model", terminal::count(found.hopeless, "variant")));
-        }
-        text.push_str(&left(found, args.budget));
-        text.push('\n');
+        text.push_str(&args.tried(found, self.among, ("kernel", "variant"), self.seconds, ""));
         if let (Some(path), Some(row)) = (&self.kept, self.winner()) {
             let (file, grid) = (&args.search.0.file, &self.subject.grid);
             text.push_str(&format!("the fastest: {}\n", row.kernel.options));
@@ -254,15 +282,6 @@ impl Done {
             "seconds": self.seconds,
             "kept": self.kept,
         })
-    }
-}
-
-/// What there was no time for, if anything, and what would do.
-fn left(found: &Found, budget: f64) -> String {
-    match found.left {
-        0 => String::new(),
-        1 => format!("; one more was worth a try: --budget {} may find better", found.longer(budget)),
-        left => format!("; {left} more at least were worth a try: --budget {} may find better", found.longer(budget)),
     }
 }
 

@@ -22,6 +22,7 @@ pub mod interpreter;
 pub mod job;
 pub mod lent;
 pub mod machine;
+pub mod measure;
 pub mod memory;
 pub mod mesh;
 pub mod npy;

@@ -17,6 +17,7 @@ use stencilc_compiler::ir::MeshProgram;
 use stencilc_compiler::mesh::{Merge, VectorLayout};
 use stencilc_runtime::build::Usage;
 use stencilc_runtime::device::Platform;
+use stencilc_runtime::measure::STEPS;
 use stencilc_runtime::mesh::order::auto;
 use stencilc_runtime::mesh::program::ways::{Asked, MERGES, Meter, Row, Ways};
 use stencilc_runtime::mesh::program::{MeshProblem, measure};
@@ -163,7 +164,7 @@ pub fn bench(args: &Args, subject: &Subject, json: bool) -> Result<()> {
     ways.add(&asked, false, &|_| {})?;
     let reader = move |name: &str, text: &str| texts.keep(name, text);
     let meter = Meter::new(&platform, args.method.method().runs, &ways, Some(Rc::new(reader)))?;
-    let progress = Progress::new(ways.all.len(), "measuring");
+    let progress = Progress::new(ways.all.len() * STEPS, "measuring");
     ways.measure(&meter, &|steps| progress.advance(steps))?;
     drop(progress);
     tell_refused(&ways);

@@ -4,15 +4,13 @@ use super::{Args, open};
 use crate::args::program::{parse_steps, plan_kind};
 use crate::input::Input;
 use crate::terminal::{self, Progress};
-use rayon::prelude::*;
 use serde_json::json;
 use stencilc_compiler::ir::Program;
-use stencilc_compiler::plan::Choices;
 use stencilc_runtime::Device;
-use stencilc_runtime::program::measure::{Compiled, Outcome, ProgramMethod, candidates, compiled, copy};
+use stencilc_runtime::measure::STEPS;
+use stencilc_runtime::program::measure::{Plans, candidates, enough};
 use stencilc_runtime::program::plan::PlanKind;
 use stencilc_runtime::program::{ProgramProblem, of_program};
-use stencilc_runtime::verify::program::Reference;
 use stencilc_runtime::{Error, Result};
 
 /// Options of `bench` that are about programs.
@@ -35,12 +33,6 @@ pub struct ProgramArgs {
     no_graph: bool,
 }
 
-/// Steps that are compared with the interpreter: not a multiple of those that a kernel computes.
-const COMPARED: usize = 13;
-
-/// Plans that are compiled together, a core.
-const TOGETHER: usize = 4;
-
 /// Measures the plans of a program.
 ///
 /// # Errors
@@ -58,48 +50,21 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
     let (mut cases, mut wrong) = (Vec::new(), 0);
     for precision in args.kernels.precisions() {
         let all = args.kernels.choices(&args.blocks, precision)?;
-        // Of many kernels that differ in blocks alone, the usual one is enough where nobody asks for more.
-        let choices: Vec<Choices> = if args.kernels.is_open() {
-            let usual = |access: &str| all.iter().find(|own| own.storage == "regular" && own.access == access).cloned();
-            ["idxvar", "tile"].into_iter().filter_map(usual).collect()
-        } else {
-            all
-        };
+        let choices = if args.kernels.is_open() { enough(&all) } else { all };
         let plans = candidates(kinds, &own.steps, &choices, !own.no_graph);
         for grid in args.kernels.grids(&platform)? {
             let problem = args.kernels.problem(input, &facade, precision, &grid);
             let problem = problem.map_err(|error| of_program(program, error))?;
             let problem = ProgramProblem::of(program, problem, choices.first().is_none_or(|own| own.contract))?;
-            let limit = copy(&problem, &platform, method.runs)?;
-            let compared = if method.verify { COMPARED } else { 0 };
-            let known = if compared > 0 { Some(Reference::new(problem.with_times(compared))?) } else { None };
-            let method = ProgramMethod { times: own.times as usize, runs: method.runs, compared };
-            let progress = Progress::new(plans.len(), "measuring");
-            let mut found = Vec::new();
-            let mut refused = 0;
-            // On all cores, before anything is measured: the thread that launches kernels should not wait for one.
-            for plans in plans.chunks(TOGETHER * rayon::current_num_threads()) {
-                let compile = |plan| compiled(&problem, plan, &platform, method.times);
-                let all: Vec<Compiled> = plans.par_iter().map(compile).collect::<Result<_>>()?;
-                for (plan, compiled) in plans.iter().zip(all) {
-                    let outcome = match compiled {
-                        Compiled::Ready(ready) => ready.measured(&platform, known.as_ref(), method)?,
-                        Compiled::Not(outcome) => outcome,
-                    };
-                    match outcome {
-                        Outcome::Measured(times) => found.push((plan.to_string(), times)),
-                        Outcome::Refused(_) => refused += 1,
-                        Outcome::Differs(what) => {
-                            wrong += 1;
-                            progress.aside(|| terminal::error(&Error::check(format!("{plan}: {what}"))));
-                        }
-                    }
-                    progress.advance(1);
-                }
-            }
+            let plans = Plans::new(&problem, &platform, method, own.times as usize, plans.clone())?;
+            let progress = Progress::new(plans.plans.len() * STEPS, "measuring");
+            let (found, came) = plans.bench(&|steps| progress.advance(steps))?;
             drop(progress);
-            found.sort_by(|a, b| a.1.median_us.total_cmp(&b.1.median_us));
-            let copied = limit.as_ref().map(|limit| limit.statistics.median_us);
+            for (&plan, what) in &came.wrong {
+                terminal::error(&Error::check(format!("{}: {what}", plans.plans[plan])));
+            }
+            wrong += came.wrong.len();
+            let (limit, refused) = (&plans.copy, came.refused.len());
             let cells = problem.outer.grid.columns() * problem.outer.grid.nk;
             if json {
                 cases.push(json!({
@@ -110,16 +75,16 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
                     "copy": limit,
                     "refused": refused,
                     "plans": found.iter().map(|(plan, times)| json!({
-                        "plan": plan,
+                        "plan": plans.plans[*plan].to_string(),
                         "us_a_step": times,
-                        "of_copy": copied.map(|copied| copied / times.median_us),
+                        "of_copy": plans.of_copy(times),
                         "steps_a_second": 1e6 / times.median_us,
                     })).collect::<Vec<_>>(),
                 }));
                 continue;
             }
             let mut text = format!("{} {} {}", program.name, precision.name(), grid.name);
-            if let Some(limit) = &limit {
+            if let Some(limit) = limit {
                 text.push_str(&format!(
                     "; the limit: a copy that reads {} and writes {} takes {:.2} us, {:.0} GB/s",
                     terminal::count(limit.reads, "field"),
@@ -135,9 +100,9 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
                 rows.push(vec![
                     format!("{:.2}", times.median_us),
                     format!("{:.2}..{:.2}", times.lower_quartile_us, times.upper_quartile_us),
-                    copied.map_or("-".to_owned(), |copied| format!("{:.3}", copied / times.median_us)),
+                    plans.of_copy(times).map_or("-".to_owned(), |part| format!("{part:.3}")),
                     format!("{:.0}", 1e6 / times.median_us),
-                    plan.clone(),
+                    plans.plans[*plan].to_string(),
                 ]);
             }
             text.push_str(&terminal::table(&rows, &[0, 1, 2, 3]));

@@ -9,11 +9,9 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use stencilc_compiler::mesh::{Merge, MeshChoices};
-use stencilc_runtime::bench::hash;
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::mesh::order::auto;
 use stencilc_runtime::mesh::program::ways::{Candidate, Meter, ORDERS, Variant, Ways, usual_gpu};
-use stencilc_runtime::tune::database::name_of;
 use stencilc_runtime::tune::search::Found;
 use stencilc_runtime::{Device, Result};
 
@@ -29,17 +27,13 @@ pub fn tune(args: &Args, input: &Input, subject: &Subject, json: bool) -> Result
         false => &["budget", "runs", "forget", "program", "fuse", "times"],
     };
     refuse_of_grids(&args.names, options, name)?;
-    let source = hash(&[input.source.text.as_bytes()]);
     let asked = subject.asked(over, &of_program.fuse)?;
     let mut ways = Ways::new(subject.problem(kernels, over, of_program.often(kernels.device))?);
     let usual = place(args, &mut ways)?;
     let (device, no_gpu) = Device::choose(kernels.device);
     let platform = device.open(2)?;
     let machine = platform.facts();
-    let database = if device == Device::Cpu { None } else { args.database()? };
-    if let Some(database) = &database {
-        database.check(name_of(&machine), name, &source)?;
-    }
+    let memory = (device != Device::Cpu).then(|| args.memory(&machine, name, input)).transpose()?;
     match &platform {
         Platform::Cpu => {
             let why = no_gpu.map_or_else(|| "--device cpu".to_owned(), |error| error.message);
@@ -60,14 +54,12 @@ pub fn tune(args: &Args, input: &Input, subject: &Subject, json: bool) -> Result
         Platform::Emulator(_) | Platform::Gpu(_) => {
             let meter = Meter::new(&platform, args.method.method().runs, &ways, None)?;
             ways.rank(gpu, Some(meter.copy).filter(|_| matches!(platform, Platform::Gpu(_))));
-            found = ways.search(&meter, &usual, args.budget)?;
+            (found, _) = args.timed(|budget, progress| ways.search(&meter, &usual, budget, progress))?;
             // Nothing, if what was asked for is not what would be taken where nothing is.
             let is_open = over.is_open() && of_program.fuse.is_empty();
             let mesh = over.mesh.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
             let entry = ways.entry(mesh, &machine, found.tried).filter(|_| is_open);
-            if let (Some(database), Some(entry)) = (&database, entry) {
-                kept = Some(database.keep(name_of(&machine), machine.arch.as_deref(), &source, entry)?);
-            }
+            kept = memory.map_or(Ok(None), |memory| memory.keep(entry))?;
         }
     }
     let report = Report { args, subject, ways: &ways, found: &found, kept: kept.as_ref() };
@@ -150,7 +142,7 @@ impl Report<'_> {
         text.push_str(&terminal::table(&lines, &right));
         if let Some(fastest) = fastest {
             let how = if measured { "the fastest" } else { "the fastest by the model" };
-            let left = super::left(found, args.budget);
+            let left = found.advice(args.budget);
             text.push_str(&format!("{how}: run {}{left}\n", fastest.options));
             let keeps = !fastest.variant.choices.strategy.is_ordered();
             if let (true, Some(ordered)) = (keeps, ordered) {

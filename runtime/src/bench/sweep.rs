@@ -1,15 +1,16 @@
-//! Many kernels of one case, one after the other: what was measured before is taken as it is, and what comes is kept at
-//! once.
+//! Many kernels of one case: what was measured before is taken as it is, and what comes is kept at once. `tune` searches among them.
 
 use super::rows::{Log, MachineFacts, Method, Outcome, Row, Subject};
 use super::{Candidate, Case, Platform, Stages};
 use crate::error::{Error, Fault, Result};
+pub use crate::measure::STEPS;
+use crate::measure::{self, How, Progress, Timed};
+use crate::tune::kernels::{are_beside, kind_of, kinds};
+use crate::tune::search::Kind;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 use stencilc_compiler::plan::Choices;
-
-/// Kernels that are compiled together, a core: so many wait in memory, and results come before all are compiled.
-const TOGETHER: usize = 16;
 
 /// What there is to measure.
 pub struct Sweep<'a> {
@@ -41,119 +42,185 @@ pub(crate) fn layout(choices: &Choices) -> (String, String, &'static str, &'stat
     (choices.storage.clone(), choices.layout.clone(), choices.neighbors.name(), choices.fields.name())
 }
 
-/// How far a kernel is, when each is told to be so.
-pub const STEPS: usize = 2;
+/// Kernels that are measured.
+pub(crate) struct Kernels<'a> {
+    sweep: &'a Sweep<'a>,
+    /// Nothing but the interpreter on a CPU.
+    kernels: &'a [Choices],
+    /// Of each the number of its layout.
+    stages: Vec<usize>,
+    log: Option<Mutex<&'a mut Log>>,
+    is_search: bool,
+}
+
+/// What came of them until now.
+#[derive(Default)]
+pub(crate) struct Came {
+    stages: Stages,
+    swept: Swept,
+    /// The best row of each, or the one that says why it failed.
+    rows: BTreeMap<usize, Row>,
+}
+
+/// A kernel, and what came of it if it is known already.
+pub(crate) struct Planned {
+    candidate: Candidate,
+    row: Row,
+    is_known: bool,
+}
 
 impl Sweep<'_> {
     /// Measures the kernels that are chosen; `progress` is told of [`STEPS`] for each.
     ///
     /// # Errors
     /// The machine cannot be used any more, as where its disk is full, or a row cannot be written. Rows that were written stay.
-    pub fn run(&self, choices: &[Choices], log: &mut Option<Log>, progress: &(dyn Fn(usize) + Sync)) -> Result<Swept> {
-        let (mut swept, mut stages) = (Swept::default(), Stages::default());
-        if let Platform::Cpu = self.platform {
-            let work = self.missing(vec![Candidate::interpreter(self.case)], &mut swept, log, progress);
-            self.measure(work, &mut stages, &mut swept, log, progress)?;
-            return Ok(swept);
-        }
-        let mut choices = choices.to_vec();
-        // Fields are packed, and the first result is looked at, once for kernels of one layout that follow each other.
-        choices.sort_by_cached_key(layout);
-        for choices in choices.chunks(TOGETHER * rayon::current_num_threads()) {
-            let printed: Vec<Result<Candidate>> =
-                choices.par_iter().map(|choices| Candidate::new(self.case, choices)).collect();
-            let mut candidates = Vec::new();
-            for candidate in printed {
-                match candidate {
-                    Ok(candidate) => candidates.push(candidate),
-                    Err(error) => {
-                        swept.refuse(&error);
-                        progress(STEPS);
-                    }
-                }
-            }
-            let work = self.missing(candidates, &mut swept, log, progress);
-            self.measure(work, &mut stages, &mut swept, log, progress)?;
-        }
-        Ok(swept)
+    pub fn run(&self, choices: &[Choices], log: &mut Option<Log>, progress: &Progress) -> Result<Swept> {
+        let (kernels, mut came) = (Kernels::new(self, choices, log.as_mut(), false), Came::default());
+        let number = if let Platform::Cpu = self.platform { 1 } else { choices.len() };
+        measure::each(&kernels, &mut came, (0..number).collect(), progress)?;
+        // Those of one layout after each other, as they were measured.
+        let mut rows: Vec<(usize, Row)> = came.rows.into_iter().collect();
+        rows.sort_by_key(|(kernel, _)| kernels.stages.get(*kernel).copied());
+        Ok(Swept { rows: rows.into_iter().map(|(_, row)| row).collect(), ..came.swept })
+    }
+}
+
+impl<'a> Kernels<'a> {
+    pub(crate) fn new(sweep: &'a Sweep<'a>, kernels: &'a [Choices], log: Option<&'a mut Log>, is_search: bool) -> Self {
+        let layouts: BTreeSet<_> = kernels.iter().map(layout).collect();
+        let stage = |own: &Choices| layouts.range(..layout(own)).count();
+        Self { sweep, kernels, stages: kernels.iter().map(stage).collect(), log: log.map(Mutex::new), is_search }
     }
 
-    /// The candidates that are in no row yet, each with the row to be completed.
-    fn missing(
-        &self,
-        candidates: Vec<Candidate>,
-        swept: &mut Swept,
-        log: &Option<Log>,
-        progress: &(dyn Fn(usize) + Sync),
-    ) -> Vec<(Candidate, Row)> {
-        let mut missing = Vec::new();
-        for candidate in candidates {
-            let row = Row::new(self.subject, self.machine, candidate.facts.clone(), self.method);
-            match log.as_ref().and_then(|log| log.get(&row.key)) {
-                Some(found) => {
-                    swept.rows.push(found.clone());
-                    swept.found += 1;
-                    progress(STEPS);
-                }
-                None => missing.push((candidate, row)),
-            }
+    /// Keeps a row, unless a better one is there.
+    fn keep(&self, came: &mut Came, kernel: usize, row: Row) -> Result<()> {
+        if let Some(Ok(mut log)) = self.log.as_ref().map(Mutex::lock) {
+            log.append(&row)?;
         }
-        missing
-    }
-
-    fn measure(
-        &self,
-        mut work: Vec<(Candidate, Row)>,
-        stages: &mut Stages,
-        swept: &mut Swept,
-        log: &mut Option<Log>,
-        progress: &(dyn Fn(usize) + Sync),
-    ) -> Result<()> {
-        // On all cores, before anything is measured: the thread that launches kernels should not wait for one.
-        let compile = |(candidate, _): &mut (Candidate, Row)| {
-            let compiled = candidate.compile(self.platform);
-            progress(1);
-            compiled
-        };
-        let compiled: Vec<Result<f64>> = work.par_iter_mut().map(compile).collect();
-        for ((candidate, mut row), compiled) in work.into_iter().zip(compiled) {
-            let done = compiled.and_then(|_| candidate.measure(self.platform, self.case, stages, &mut row));
-            progress(1);
-            match &done {
-                Ok(()) => {}
-                Err(error) if error.fault == Fault::Check => {
-                    row.date = super::date();
-                    row.outcome = Outcome::Failed { reason: error.message.clone() };
-                }
-                // The others would fare no better.
-                Err(error) if error.fault == Fault::Machine => return Err(error.clone()),
-                Err(error) => swept.refuse(error),
-            }
-            if done.as_ref().is_ok() || done.as_ref().is_err_and(|error| error.fault == Fault::Check) {
-                if let Some(log) = log {
-                    log.append(&row)?;
-                }
-                swept.rows.push(row);
-            }
-            if let Err(error) = done {
-                self.platform.check().map_err(|broken| lost(&broken, &error, log.is_some()))?;
-            }
+        let median = |row: &Row| row.measured().map_or(0.0, |own| own.statistics.median_us);
+        if came.rows.get(&kernel).is_none_or(|before| median(&row) < median(before)) {
+            came.rows.insert(kernel, row);
         }
         Ok(())
     }
 }
 
-/// The error of a machine that cannot be used any more.
-fn lost(broken: &Error, cause: &Error, is_kept: bool) -> Error {
-    let help = match is_kept {
-        true => "what was measured is in the file: the same call goes on behind it",
-        false => "with -o FILE what was measured would be kept, and the same call go on behind it",
-    };
-    Error::check(format!("nothing more can be measured: {}; before that, {}", broken.message, cause.message)).help(help)
+impl measure::Subject for Kernels<'_> {
+    type Planned = Planned;
+    type State = Came;
+    const ROUGHLY: Option<usize> = Some(7);
+    const HOPELESS: f64 = 1.2;
+
+    fn platform(&self) -> &Platform {
+        self.sweep.platform
+    }
+
+    fn plan(&self, kernel: usize) -> Result<Planned> {
+        let Sweep { platform, machine, case, subject, method } = *self.sweep;
+        let candidate = match platform {
+            Platform::Cpu => Candidate::interpreter(case),
+            Platform::Emulator(_) | Platform::Gpu(_) => Candidate::new(case, &self.kernels[kernel])?,
+        };
+        let row = Row::new(subject, machine, candidate.facts.clone(), method);
+        let log = self.log.as_ref().and_then(|log| log.lock().ok());
+        let known = log.and_then(|log| log.get(&row.key).cloned());
+        Ok(Planned { candidate, is_known: known.is_some(), row: known.unwrap_or(row) })
+    }
+
+    fn bytes(&self, planned: &Planned) -> usize {
+        planned.candidate.bytes()
+    }
+
+    fn compile(&self, planned: &mut Planned) -> Result<f64> {
+        if planned.is_known { Ok(0.0) } else { planned.candidate.compile(self.sweep.platform) }
+    }
+
+    fn time(&self, came: &mut Came, kernel: usize, planned: &Planned, how: How) -> Result<Timed> {
+        let Sweep { platform, case, method, .. } = *self.sweep;
+        let timed = |row: &Row| -> Timed {
+            match &row.outcome {
+                Outcome::Measured(measured) => Ok(measured.statistics),
+                Outcome::Failed { reason } => Err(reason.clone()),
+            }
+        };
+        if planned.is_known {
+            came.swept.found += 1;
+            came.rows.insert(kernel, planned.row.clone());
+            return Ok(timed(&planned.row));
+        }
+        let method = match how {
+            How::Exactly => method,
+            How::Roughly(runs) => Method { runs, warmups: 1, verify: false, ..method },
+        };
+        let mut row = Row { method, ..planned.row.clone() };
+        let done = planned.candidate.measure(platform, case, &mut came.stages, &mut row);
+        match &done {
+            Err(error) if error.fault == Fault::Check => {
+                row.date = super::date();
+                row.outcome = Outcome::Failed { reason: error.message.clone() };
+            }
+            Err(error) => return Err(error.clone()),
+            Ok(()) => {}
+        }
+        let timed = timed(&row);
+        if how == How::Exactly || timed.is_err() {
+            self.keep(came, kernel, row)?;
+        }
+        done.map(|()| timed)
+    }
+
+    fn failed(&self, came: &mut Came, kernel: usize, error: Error) -> Result<()> {
+        match error.fault {
+            // What ran has a row that says so.
+            Fault::Check if came.rows.contains_key(&kernel) => Ok(()),
+            Fault::Check => {
+                let outcome = Outcome::Failed { reason: error.message };
+                let row = self.plan(kernel)?.row;
+                self.keep(came, kernel, Row { date: super::date(), outcome, ..row })
+            }
+            Fault::Input | Fault::Call | Fault::Machine => {
+                came.swept.refuse(&error);
+                Ok(())
+            }
+        }
+    }
+
+    fn rescue(&self) -> String {
+        let help = match (&self.log, self.is_search) {
+            (_, true) => "`stencilc verify` finds the kernel that is wrong",
+            (Some(_), false) => "what was measured is in the file: the same call goes on behind it",
+            (None, false) => "with -o FILE what was measured would be kept, and the same call go on behind it",
+        };
+        help.to_owned()
+    }
+
+    fn stage(&self, kernel: usize) -> usize {
+        self.stages.get(kernel).copied().unwrap_or_default()
+    }
+
+    fn kinds(&self, came: &mut Came) -> (Vec<Kind>, Vec<usize>) {
+        let names: Vec<String> = self.kernels.iter().map(kind_of).collect();
+        let Sweep { case, platform, .. } = *self.sweep;
+        kinds(self.kernels, &names, |leaders| {
+            let all: Vec<Result<f64>> = leaders.par_iter().map(|own| case.estimate(own, platform)).collect();
+            all.into_iter().map(|own| own.inspect_err(|error| came.swept.refuse(error)).ok()).collect()
+        })
+    }
+
+    fn are_beside(&self, one: usize, other: usize) -> bool {
+        are_beside(&self.kernels[one], &self.kernels[other])
+    }
+}
+
+impl Came {
+    /// The rows, and what makes no sense.
+    pub(crate) fn swept(self) -> Swept {
+        Swept { rows: self.rows.into_values().collect(), ..self.swept }
+    }
 }
 
 impl Swept {
-    pub(crate) fn refuse(&mut self, error: &Error) {
+    fn refuse(&mut self, error: &Error) {
         *self.refused.entry(error.message.clone()).or_default() += 1;
     }
 

@@ -1,61 +1,46 @@
-//! How long a step of a program takes by a plan, and whether it leaves the interpreter's bits.
+//! The plans of a program, as ways to compute it: how long a step takes by each, and whether it leaves the interpreter's bits.
+//!
+//! One plan of each sort is tried before the others, in the order in which they should be fast by the model ([`super::estimate`]):
+//! the model compares sorts badly, and the plans of one sort not at all.
 
+pub use super::candidates::{candidates, enough};
+use super::estimate::estimate;
 use super::kernels::{Kernels, Planned, Text};
-use super::plan::{PlanKind, ProgramPlan, usual_shape};
+use super::plan::ProgramPlan;
 use super::{ProgramProblem, results};
 use crate::bench::limit::{self, Limit, Streams};
+use crate::bench::rows::Method;
 use crate::bench::statistics::Statistics;
 use crate::build::Build;
 use crate::cache::Built;
+use crate::clock::Budget;
 use crate::device::Platform;
 use crate::driver::{Driver, Position};
 use crate::error::{Error, Fault, Result};
 use crate::execute::{Repeat, Rotation};
+use crate::measure::{self, Asked, How, Progress, Subject, Timed};
+use crate::tune::search::{Found, Kind};
 use crate::verify::program::Reference;
 use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Staged, Step, Times};
-use stencilc_compiler::step::stream::{Shape, Strip};
-use stencilc_compiler::step::tiled;
 
-/// How a program is measured.
-#[derive(Clone, Copy, Debug)]
-pub struct ProgramMethod {
-    /// How often each outermost loop is run in one measurement.
-    pub times: usize,
-    /// How many measurements there are.
-    pub runs: usize,
-    /// How many steps are compared with the interpreter; 0 if none is.
-    pub compared: usize,
-}
-
-/// What came of a plan.
-#[derive(Clone, Debug)]
-pub enum Outcome {
-    /// Times of a step, in microseconds.
-    Measured(Statistics),
-    /// It cannot compute this program, and why.
-    Refused(String),
-    /// It computes something else, or its kernels do not compile or run: the first field that differs, or why.
-    Differs(String),
-}
+/// Steps that are compared with the interpreter: not a multiple of those that a kernel computes.
+const COMPARED: usize = 13;
 
 impl ProgramProblem {
     /// The same with this many times of each outermost loop, or as many as one can be done that computes fewer cells each time.
     /// What follows a loop computes the cells that it computes after all its times.
     pub fn with_times(&self, times: usize) -> Self {
         let mut own = self.clone();
-        set_times(&mut own.staged, times);
-        own
-    }
-}
-
-fn set_times(staged: &mut Staged, times: usize) {
-    for step in &mut staged.steps {
-        if let Step::Repeat(own) = step {
-            own.times = Times::Known(own.at_most(times));
+        for step in &mut own.staged.steps {
+            if let Step::Repeat(own) = step {
+                own.times = Times::Known(own.at_most(times));
+            }
         }
+        own
     }
 }
 
@@ -65,10 +50,7 @@ pub(super) fn steps(staged: &Staged) -> u64 {
 }
 
 /// The copy of all that a step reads and writes, in place each time, as the program's fields are.
-///
-/// # Errors
-/// It cannot be compiled or launched.
-pub fn copy(problem: &ProgramProblem, platform: &Platform, runs: usize) -> Result<Option<Limit>> {
+fn copy(problem: &ProgramProblem, platform: &Platform, runs: usize) -> Result<Option<Limit>> {
     let fields = problem.outer.stencil.fields.iter().zip(&problem.outer.inputs).zip(&problem.outer.outputs);
     let (mut reads, mut writes) = (Vec::new(), Vec::new());
     for (((_, field), input), output) in fields {
@@ -84,189 +66,192 @@ pub fn copy(problem: &ProgramProblem, platform: &Platform, runs: usize) -> Resul
     }
 }
 
-/// A plan whose kernels are compiled.
-pub struct Ready {
-    plan: ProgramPlan,
-    planned: Arc<Planned>,
-    /// By text: the kernel's name, the text, and what the compiler makes of it.
-    images: Vec<(Text, Built)>,
+/// Plans of a program, and what they are measured on.
+pub struct Plans<'a> {
+    platform: &'a Platform,
+    /// The program, with as many steps as one measurement has.
+    problem: ProgramProblem,
+    runs: usize,
+    /// What the interpreter makes of some steps, if plans are compared with it.
+    reference: Option<Reference>,
+    /// The copy of all that a step reads and writes.
+    pub copy: Option<Limit>,
+    /// The plans.
+    pub plans: Vec<ProgramPlan>,
 }
 
-/// What comes of a plan before it is run.
-pub enum Compiled {
-    /// Its kernels.
-    Ready(Box<Ready>),
-    /// It cannot compute this program, or its kernels do not compile.
-    Not(Outcome),
+/// What came of plans, by their numbers.
+#[derive(Debug, Default)]
+pub struct Came {
+    /// Those that cannot compute the program, and why.
+    pub refused: BTreeMap<usize, String>,
+    /// Those that compute something else, or whose kernels do not compile or run: the first field that differs, or why.
+    pub wrong: BTreeMap<usize, String>,
 }
 
-/// Compiles the kernels of a plan. Any number of threads may do so at once.
-///
-/// # Errors
-/// The compiler cannot be used.
-pub fn compiled(problem: &ProgramProblem, plan: &ProgramPlan, platform: &Platform, times: usize) -> Result<Compiled> {
-    let planned = match Planned::new(&problem.with_times(times), plan) {
-        Ok(planned) => Arc::new(planned),
-        Err(error) => return Ok(Compiled::Not(Outcome::Refused(error.message))),
-    };
-    let build = |text: Text| platform.compile(&text.name, &text.text).map(|built| (text, built));
-    let images: Result<Vec<(Text, Built)>> = planned.texts()?.into_par_iter().map(build).collect();
-    let images = match images {
-        Err(error) if error.fault == Fault::Check => return Ok(Compiled::Not(Outcome::Differs(error.message))),
-        images => images?,
-    };
-    Ok(Compiled::Ready(Box::new(Ready { plan: plan.clone(), planned, images })))
+impl Came {
+    /// Why plans cannot compute the program, and how many.
+    pub fn reasons(&self) -> BTreeMap<&str, usize> {
+        let mut reasons = BTreeMap::new();
+        self.refused.values().for_each(|why| *reasons.entry(why.as_str()).or_default() += 1);
+        reasons
+    }
 }
 
-impl Ready {
-    /// Measures the plan, and compares some steps with the interpreter.
+impl<'a> Plans<'a> {
+    /// Plans of a program, each outermost loop of which is run so many times in one measurement.
     ///
     /// # Errors
-    /// The machine fails. That what is computed is wrong is no error.
-    pub fn measured(
-        &self,
-        platform: &Platform,
-        reference: Option<&Reference>,
-        method: ProgramMethod,
-    ) -> Result<Outcome> {
-        let done = match platform {
-            Platform::Cpu => Err(Error::call("the interpreter has no plans")),
-            Platform::Emulator(emulator) => self.on(emulator, reference, method),
-            Platform::Gpu(gpu) => self.on(gpu, reference, method),
+    /// The copy cannot be measured, or a comparison with the interpreter would prove nothing.
+    pub fn new(
+        problem: &ProgramProblem,
+        platform: &'a Platform,
+        method: Method,
+        times: usize,
+        plans: Vec<ProgramPlan>,
+    ) -> Result<Self> {
+        let copy = copy(problem, platform, method.runs)?;
+        let reference = match method.verify {
+            true => Some(Reference::new(problem.with_times(COMPARED))?),
+            false => None,
         };
-        match done {
-            Err(error) if error.fault == Fault::Check => {
-                platform.check().map_err(|broken| {
-                    let (what, cause) = (&broken.message, &error.message);
-                    Error::check(format!("nothing more can be measured: {what}; before that, {}: {cause}", self.plan))
-                        .help("`stencilc verify` finds the plan that is wrong")
-                })?;
-                Ok(Outcome::Differs(error.message))
-            }
-            done => done,
+        if let Some(reference) = &reference {
+            reference.check_worth()?;
         }
+        Ok(Self { platform, problem: problem.with_times(times), runs: method.runs, reference, copy, plans })
     }
 
-    fn on<M: Build>(&self, machine: &Arc<M>, reference: Option<&Reference>, method: ProgramMethod) -> Result<Outcome> {
-        let Self { plan, planned, images } = self;
-        let load = |(text, built): &(Text, Built)| machine.bring(&built.compiled.image, &text.name, &text.text);
-        let backend =
-            Kernels::new(Arc::clone(machine), Arc::clone(planned), images.iter().map(load).collect::<Result<_>>()?)?;
-        if let Some(reference) = reference {
-            let own = Planned::new(&reference.problem, plan)?;
+    /// Measures all. Returns the times of those that have some, the fastest first.
+    ///
+    /// # Errors
+    /// The machine or a compiler cannot be used any more.
+    pub fn bench(&self, progress: &Progress) -> Result<(Vec<(usize, Statistics)>, Came)> {
+        let mut came = Came::default();
+        Ok((measure::each(self, &mut came, (0..self.plans.len()).collect(), progress)?, came))
+    }
+
+    /// Searches for the fastest; `progress` is called after each that was compiled or tried.
+    ///
+    /// # Errors
+    /// The machine or a compiler cannot be used any more.
+    pub fn tune(&self, asked: Asked, budget: Budget, progress: &Progress) -> Result<(Found, Came)> {
+        let mut came = Came::default();
+        let found = measure::search(self, &mut came, asked, budget, progress)?;
+        Ok((found, came))
+    }
+
+    /// The time of a copy, of these times.
+    pub fn of_copy(&self, statistics: &Statistics) -> Option<f64> {
+        self.copy.as_ref().map(|copy| copy.statistics.median_us / statistics.median_us)
+    }
+
+    fn on<M: Build>(&self, machine: &Arc<M>, plan: usize, ready: &Ready, how: How) -> Result<Timed> {
+        let Ready { planned, texts, images } = ready;
+        let load = |(Text { name, text }, built): (&Text, &Built)| machine.bring(&built.compiled.image, name, text);
+        let kernels = texts.iter().zip(images).map(load).collect::<Result<_>>()?;
+        let backend = Kernels::new(Arc::clone(machine), Arc::clone(planned), kernels)?;
+        if let (Some(reference), How::Exactly) = (&self.reference, how) {
+            let own = Planned::new(&reference.problem, &self.plans[plan])?;
             // The same kernels: only the number of steps differs.
             let script = Arc::<ProgramProblem>::clone(&own.problem);
             let mut driver = Driver::of(script, &backend).given()?;
             driver.finish()?;
             let found = results(&own.problem, &driver)?;
             if let Some(mismatch) = reference.mismatches(&found).first() {
-                return Ok(Outcome::Differs(mismatch.to_string()));
+                return Ok(Err(mismatch.to_string()));
             }
         }
-        let staged = &planned.problem.staged;
-        let times = {
-            let mut driver = Driver::new(&backend).given()?;
-            driver.finish()?;
-            machine.time_each(method.runs, |_| {
-                driver.position = Position::default();
-                driver.finish()
-            })?
-        };
-        let steps = steps(staged) as f64;
+        let runs = if let How::Roughly(runs) = how { runs } else { self.runs };
+        let mut driver = Driver::new(&backend).given()?;
+        driver.finish()?;
+        let times = machine.time_each(runs, |_| {
+            driver.position = Position::default();
+            driver.finish()
+        })?;
+        let steps = steps(&planned.problem.staged) as f64;
         let each: Vec<f64> = times.iter().map(|time| time / steps).collect();
-        Statistics::of(&each).map(Outcome::Measured).ok_or_else(|| Error::check("nothing was measured"))
+        Statistics::of(&each).map(Ok).ok_or_else(|| Error::check("nothing was measured"))
+    }
+
+    /// Which plans are the first of their sort that can be made.
+    fn leads(&self, estimates: &[Option<f64>]) -> Vec<bool> {
+        let mut seen = BTreeSet::new();
+        let sort = |plan: &ProgramPlan| {
+            let Choices { storage, access, .. } = &plan.choices;
+            (plan.kind.name(), plan.steps, storage.clone(), access.clone())
+        };
+        self.plans.iter().zip(estimates).map(|(plan, estimate)| estimate.is_some() && seen.insert(sort(plan))).collect()
     }
 }
 
-/// The most ways to hold a plane in registers that are worth a look.
-const RESIDENT: usize = 6;
+/// A plan, its texts, and once it is compiled what the compiler makes of each.
+pub struct Ready {
+    planned: Arc<Planned>,
+    texts: Vec<Text>,
+    images: Vec<Built>,
+}
 
-/// Plans worth a look: those of these kinds, with as many steps at once, kernels that are a thread a cell as chosen.
-pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices], graph: bool) -> Vec<ProgramPlan> {
-    let plan = |kind, steps, choices: &Choices, shape, resident| ProgramPlan {
-        kind,
-        steps,
-        choices: choices.clone(),
-        shape,
-        tile: None,
-        resident,
-        graph,
-    };
-    // Rows are walked down in one storage.
-    let rows = choices.iter().find(|choices| choices.storage == "regular");
-    let mut plans = Vec::new();
-    for &kind in kinds {
-        match kind {
-            PlanKind::Separate | PlanKind::Merged => {
-                plans
-                    .extend(choices.iter().map(|choices| plan(kind, 1, choices, usual_shape(1, choices.precision), 0)));
-            }
-            PlanKind::Recomputed => {
-                // Beyond two steps the work done again is more than what is saved.
-                for &steps in steps.iter().filter(|&&steps| steps <= 2) {
-                    plans.extend(
-                        choices.iter().map(|choices| plan(kind, steps, choices, usual_shape(1, choices.precision), 0)),
-                    );
-                }
-            }
-            PlanKind::Streamed => {
-                for &steps in steps {
-                    let of = |choices| shapes(steps).map(move |shape| plan(kind, steps, choices, shape, 0));
-                    plans.extend(rows.into_iter().flat_map(of));
-                }
-            }
-            PlanKind::Tiled => {
-                let each = steps.iter().flat_map(|&steps| TILES.map(|tile| (steps, tile)));
-                plans.extend(rows.into_iter().flat_map(|choices| {
-                    each.clone().map(|(steps, tile)| {
-                        let shape = usual_shape(steps, choices.precision);
-                        ProgramPlan { tile, ..plan(kind, steps, choices, shape, 0) }
-                    })
-                }));
-            }
-            PlanKind::Persistent => {
-                let of = |choices| shapes(1).map(move |shape| plan(kind, 1, choices, shape, 0));
-                plans.extend(rows.into_iter().flat_map(of));
-            }
-            PlanKind::Resident => {
-                let of = |choices| {
-                    (0..RESIDENT).map(move |number| plan(kind, 1, choices, usual_shape(1, choices.precision), number))
-                };
-                plans.extend(rows.into_iter().flat_map(of));
-            }
+impl Subject for Plans<'_> {
+    type Planned = Ready;
+    type State = Came;
+    const ROUGHLY: Option<usize> = Some(5);
+    const HOPELESS: f64 = 1.5;
+
+    fn platform(&self) -> &Platform {
+        self.platform
+    }
+
+    fn plan(&self, plan: usize) -> Result<Ready> {
+        let planned = Planned::new(&self.problem, &self.plans[plan]);
+        let planned = planned.map_err(|error| Error { fault: Fault::Input, ..error })?;
+        Ok(Ready { texts: planned.texts()?, planned: Arc::new(planned), images: Vec::new() })
+    }
+
+    fn bytes(&self, ready: &Ready) -> usize {
+        ready.texts.iter().map(|own| own.text.len()).sum()
+    }
+
+    fn compile(&self, ready: &mut Ready) -> Result<f64> {
+        let build = |Text { name, text }: &Text| self.platform.compile(name, text);
+        ready.images = ready.texts.par_iter().map(build).collect::<Result<_>>()?;
+        Ok(ready.images.iter().filter(|own| !own.cached).map(|own| own.seconds).sum())
+    }
+
+    fn time(&self, came: &mut Came, plan: usize, ready: &Ready, how: How) -> Result<Timed> {
+        let timed = match self.platform {
+            Platform::Cpu => Err(Error::call("the interpreter has no plans")),
+            Platform::Emulator(emulator) => self.on(emulator, plan, ready, how),
+            Platform::Gpu(gpu) => self.on(gpu, plan, ready, how),
+        }?;
+        Ok(timed.inspect_err(|why| drop(came.wrong.insert(plan, why.clone()))))
+    }
+
+    fn failed(&self, came: &mut Came, plan: usize, error: Error) -> Result<()> {
+        match error.fault {
+            Fault::Input => drop(came.refused.insert(plan, error.message)),
+            Fault::Check => drop(came.wrong.insert(plan, error.message)),
+            Fault::Call | Fault::Machine => return Err(error),
         }
+        Ok(())
     }
-    plans
-}
 
-/// Tiles worth a look: the one that should be fastest, and others around it.
-const TILES: [Option<tiled::Shape>; 7] = [
-    None,
-    tile([64, 16], 128, 4),
-    tile([64, 32], 256, 4),
-    tile([64, 32], 256, 8),
-    tile([128, 32], 512, 4),
-    tile([64, 64], 512, 4),
-    tile([64, 64], 512, 8),
-];
+    fn rescue(&self) -> String {
+        "`stencilc verify` finds the plan that is wrong".to_owned()
+    }
 
-const fn tile(tile: [usize; 2], threads: usize, rows: usize) -> Option<tiled::Shape> {
-    Some(tiled::Shape { tile, threads, rows })
-}
-
-/// Rows that a warp walks down: as many as fill whole waves, or these.
-const ROWS: [Option<usize>; 4] = [None, Some(32), Some(64), Some(128)];
-
-/// Shapes of streams worth a look.
-fn shapes(steps: usize) -> impl Iterator<Item = Shape> {
-    let is_one = steps == 1;
-    let strips: &[Strip] = if is_one { &[Strip::Aligned, Strip::Overlapping] } else { &[Strip::Overlapping] };
-    // Rows ahead cost registers, of which several steps leave none.
-    let ahead: &[usize] = if is_one { &[2, 4] } else { &[2] };
-    let each = strips.iter().flat_map(move |&strip| ahead.iter().map(move |&ahead| (strip, ahead)));
-    each.flat_map(|(strip, ahead)| {
-        [16, 32]
-            .into_iter()
-            .flat_map(move |lane| ROWS.map(|rows| Shape { lane, ahead, strip, rows, ..Shape::default() }))
-    })
+    fn kinds(&self, came: &mut Came) -> (Vec<Kind>, Vec<usize>) {
+        let Self { problem, plans, .. } = self;
+        let own = |plan: &ProgramPlan| Ok(estimate(&Planned::new(problem, plan)?, plan.kind));
+        let estimates: Vec<Result<f64>> = plans.par_iter().map(own).collect();
+        let mut known = Vec::new();
+        for (plan, estimate) in estimates.into_iter().enumerate() {
+            let refuse = |error: Error| drop(came.refused.insert(plan, error.message));
+            known.push(estimate.map_err(refuse).ok());
+        }
+        let leads = self.leads(&known);
+        let kind = |(plan, estimate): (usize, &Option<f64>)| {
+            Some(Kind { begin: vec![plan], estimate: (*estimate)?, turn: usize::from(!leads[plan]) })
+        };
+        (known.iter().enumerate().filter_map(kind).collect(), (0..plans.len()).collect())
+    }
 }

@@ -3,6 +3,7 @@
 //! A [`Driver`] does what a program says. What it asks to be computed, a [`Backend`] computes: the interpreter ([`cpu`]), which is
 //! the meaning, or kernels ([`kernels`]).
 
+mod candidates;
 pub mod cpu;
 pub mod estimate;
 mod fill;
@@ -17,7 +18,6 @@ mod recorded;
 mod script;
 #[cfg(test)]
 pub(crate) mod tests;
-pub mod tune;
 
 use crate::array::Data;
 use crate::driver::{Backend, Driver};

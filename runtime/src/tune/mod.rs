@@ -5,10 +5,10 @@
 //! with the interpreter -> database: one entry a stencil, precision and grid
 //! ```
 //!
-//! Plans of programs ([`crate::program::tune`]) are searched in the same way.
+//! Plans of programs and ways over meshes are searched in the same way: [`crate::measure`].
 
 pub mod database;
-mod kernels;
+pub(crate) mod kernels;
 pub mod search;
 #[cfg(test)]
 mod tests;

@@ -128,6 +128,16 @@ impl Found {
         let digit = 10_f64.powf(all.log10().floor() - 1.0).max(1.0);
         (all / digit).ceil() * digit
     }
+
+    /// What there was no time for in so many seconds, if anything, and what would do.
+    pub fn advice(&self, seconds: f64) -> String {
+        let longer = self.longer(seconds);
+        match self.left {
+            0 => String::new(),
+            1 => format!("; one more was worth a try: --budget {longer} may find better"),
+            left => format!("; {left} more at least were worth a try: --budget {longer} may find better"),
+        }
+    }
 }
 
 /// Searches among candidates.

@@ -13,6 +13,7 @@ use crate::bench::tests::{METHOD, case, emulator, subject};
 use crate::clock::Budget;
 use crate::clock::tests::{Counted, Ticking};
 use crate::error::Result;
+use crate::measure::Asked;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use stencilc_compiler::analysis::cost::cost;
@@ -199,7 +200,7 @@ fn tuned_on(time: Duration, among: &[Choices], change: impl FnOnce(&mut Case)) -
     let budget = Budget::new(&clock, time);
     let sweep = Sweep { platform: &platform, machine: &machine, case: &case, subject: &subject, method: METHOD };
     let tuner = Tuner { sweep, budget };
-    let tuned = tuner.run(among, 1, &|_| true, &|| ()).unwrap();
+    let tuned = tuner.run(among, Asked { usual: 1, is_asked: &|_| true }, &|_| ()).unwrap();
     (tuned, subject, machine)
 }
 

@@ -10,14 +10,13 @@ use crate::interpreter::mesh::{MeshJob, interpret_mesh, len};
 use crate::mesh::program::cpu::{self, Interpreter};
 use crate::mesh::program::kernels::{Kernels, Maker, Renumbered};
 use crate::mesh::program::measure::only_call;
-use crate::mesh::program::{MeshProblem, MeshScript, shape};
+use crate::mesh::program::{MeshProblem, shape};
 use crate::problem::element_of;
 use crate::program::kernels::Text;
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use stencilc_compiler::cuda;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::{FieldId, Handle, Levels, MeshStencil, Precision, Role, VariableId};
@@ -230,13 +229,7 @@ impl Subject for OverMesh {
     type Planned = Planned;
 
     fn plan(&self, Way { renumbered, choices }: &Way) -> Result<Planned> {
-        let merges = |chain: &_| renumbered.merges(&self.problem, chain, *choices);
-        let mut texts = Vec::new();
-        for call in MeshScript::new(&self.problem, &merges).calls() {
-            for kernel in renumbered.kernels(&self.problem, call, choices)? {
-                texts.push(Text { name: kernel.code.name.to_string(), text: cuda::text(&kernel.code)? });
-            }
-        }
+        let texts = renumbered.texts(&self.problem, choices)?;
         Ok(Planned { renumbered: Arc::clone(renumbered), choices: *choices, texts })
     }
 

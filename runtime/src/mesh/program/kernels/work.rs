@@ -7,10 +7,11 @@
 mod arrays;
 mod count;
 
-use super::super::MeshProblem;
 use super::super::tables::InverseMap;
+use super::super::{MeshProblem, MeshScript};
 use super::Renumbered;
 use super::prepare::Key;
+use crate::program::kernels::Text;
 use crate::{Error, Result};
 use count::Threads;
 use serde::Serialize;
@@ -19,6 +20,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use stencilc_compiler::analysis::footprint::Footprint;
 use stencilc_compiler::analysis::operations::Operation;
+use stencilc_compiler::cuda;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::{FieldId, Handle, MeshStencil, Path, Role, SetId};
 use stencilc_compiler::kernel::cost::Counter;
@@ -126,6 +128,21 @@ impl Renumbered {
     /// The strategy cannot compute it.
     pub fn kernels(&self, problem: &MeshProblem, call: &Call, choices: &MeshChoices) -> Result<Vec<Kernel>> {
         Ok(self.printed(problem, &key(problem, call)?, choices)?.0.kernels)
+    }
+
+    /// The texts of all kernels of a program that are known before anything is computed.
+    ///
+    /// # Errors
+    /// The strategy cannot compute it.
+    pub fn texts(&self, problem: &Arc<MeshProblem>, choices: &MeshChoices) -> Result<Vec<Text>> {
+        let merges = |chain: &_| self.merges(problem, chain, *choices);
+        let mut texts = Vec::new();
+        for call in MeshScript::new(problem, &merges).calls() {
+            for kernel in self.kernels(problem, call, choices)? {
+                texts.push(Text { name: kernel.code.name.to_string(), text: cuda::text(&kernel.code)? });
+            }
+        }
+        Ok(texts)
     }
 
     /// What the kernels of a call come to.

@@ -1,0 +1,118 @@
+//! The plans of a program that are worth a look.
+
+use super::plan::{PlanKind, ProgramPlan, usual_shape};
+use stencilc_compiler::plan::Choices;
+use stencilc_compiler::step::stream::{Shape, Strip};
+use stencilc_compiler::step::tiled;
+
+/// Strategies that are worth a look where a thread computes a cell, and nobody names one.
+const ACCESSES: [&str; 2] = ["idxvar", "tile"];
+
+/// Of kernels that may compute a call, those that are enough where nobody asks for more: of many that differ in blocks and knobs alone, the
+/// usual one, or else the first.
+pub fn enough(all: &[Choices]) -> Vec<Choices> {
+    let is_usual = |own: &Choices| {
+        let knobs = Choices::default().knobs;
+        let usual = Choices { block: Choices::usual_block(&own.access), knobs, ..own.clone() };
+        let numbers = |own: &Choices| own.settings().map(|(_, own)| own.numbers().to_vec()).collect::<Vec<_>>();
+        own.block == usual.block && numbers(own) == numbers(&usual)
+    };
+    let of = |access: &str| {
+        let own: Vec<&Choices> = all.iter().filter(|own| own.storage == "regular" && own.access == access).collect();
+        own.iter().find(|own| is_usual(own)).or(own.first()).map(|&own| own.clone())
+    };
+    ACCESSES.into_iter().filter_map(of).collect()
+}
+
+/// The most ways to hold a plane in registers that are worth a look.
+const RESIDENT: usize = 6;
+
+/// Plans worth a look: those of these kinds, with as many steps at once, kernels that are a thread a cell as chosen.
+pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices], graph: bool) -> Vec<ProgramPlan> {
+    let plan = |kind, steps, choices: &Choices, shape, resident| ProgramPlan {
+        kind,
+        steps,
+        choices: choices.clone(),
+        shape,
+        tile: None,
+        resident,
+        graph,
+    };
+    // Rows are walked down in one storage.
+    let rows = choices.iter().find(|choices| choices.storage == "regular");
+    let mut plans = Vec::new();
+    for &kind in kinds {
+        match kind {
+            PlanKind::Separate | PlanKind::Merged => {
+                plans
+                    .extend(choices.iter().map(|choices| plan(kind, 1, choices, usual_shape(1, choices.precision), 0)));
+            }
+            PlanKind::Recomputed => {
+                // Beyond two steps the work done again is more than what is saved.
+                for &steps in steps.iter().filter(|&&steps| steps <= 2) {
+                    plans.extend(
+                        choices.iter().map(|choices| plan(kind, steps, choices, usual_shape(1, choices.precision), 0)),
+                    );
+                }
+            }
+            PlanKind::Streamed => {
+                for &steps in steps {
+                    let of = |choices| shapes(steps).map(move |shape| plan(kind, steps, choices, shape, 0));
+                    plans.extend(rows.into_iter().flat_map(of));
+                }
+            }
+            PlanKind::Tiled => {
+                let each = steps.iter().flat_map(|&steps| TILES.map(|tile| (steps, tile)));
+                plans.extend(rows.into_iter().flat_map(|choices| {
+                    each.clone().map(|(steps, tile)| {
+                        let shape = usual_shape(steps, choices.precision);
+                        ProgramPlan { tile, ..plan(kind, steps, choices, shape, 0) }
+                    })
+                }));
+            }
+            PlanKind::Persistent => {
+                let of = |choices| shapes(1).map(move |shape| plan(kind, 1, choices, shape, 0));
+                plans.extend(rows.into_iter().flat_map(of));
+            }
+            PlanKind::Resident => {
+                let of = |choices| {
+                    (0..RESIDENT).map(move |number| plan(kind, 1, choices, usual_shape(1, choices.precision), number))
+                };
+                plans.extend(rows.into_iter().flat_map(of));
+            }
+        }
+    }
+    plans
+}
+
+/// Tiles worth a look: the one that should be fastest, and others around it.
+const TILES: [Option<tiled::Shape>; 7] = [
+    None,
+    tile([64, 16], 128, 4),
+    tile([64, 32], 256, 4),
+    tile([64, 32], 256, 8),
+    tile([128, 32], 512, 4),
+    tile([64, 64], 512, 4),
+    tile([64, 64], 512, 8),
+];
+
+const fn tile(tile: [usize; 2], threads: usize, rows: usize) -> Option<tiled::Shape> {
+    Some(tiled::Shape { tile, threads, rows })
+}
+
+/// Rows that a warp walks down: as many as fill whole waves, or these.
+const ROWS: [Option<usize>; 4] = [None, Some(32), Some(64), Some(128)];
+
+/// Shapes of streams worth a look.
+fn shapes(steps: usize) -> impl Iterator<Item = Shape> {
+    let is_one = steps == 1;
+    let strips: &[Strip] = if is_one { &[Strip::Aligned, Strip::Overlapping] } else { &[Strip::Overlapping] };
+    // Rows ahead cost registers, of which several steps leave none.
+    let ahead: &[usize] = if is_one { &[2, 4] } else { &[2] };
+    let each = strips.iter().flat_map(move |&strip| ahead.iter().map(move |&ahead| (strip, ahead)));
+    each.flat_map(|(strip, ahead)| {
+        [16, 32]
+            .into_iter()
+            .flat_map(move |lane| ROWS.map(|rows| Shape { lane, ahead, strip, rows, ..Shape::default() }))
+    })
+}
