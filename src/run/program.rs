@@ -60,9 +60,11 @@ struct Record {
     value: f64,
 }
 
-/// How fast steps of the outermost loops were. The first one waits for tables and kernels to be made.
+/// How fast steps of the outermost loops were. The first ones wait for tables and kernels to be made.
 #[derive(Serialize)]
 struct Pace {
+    /// As many as one launch computes.
+    first_steps: u64,
     first_seconds: f64,
     /// Of all later ones, with what is written on the way; nothing if there are none.
     steps_per_second: Option<f64>,
@@ -236,9 +238,9 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
             text.push_str(&format!(" after the {before} of the checkpoint"));
         }
     }
-    if let Some(Pace { first_seconds, steps_per_second: Some(later) }) = pace {
-        let later = rate(later);
-        text.push_str(&format!(", {later} steps a second after the first, which took {first_seconds:.2} s"));
+    if let Some(Pace { first_steps, first_seconds, steps_per_second: Some(later) }) = pace {
+        let (first, later) = (if first_steps > 1 { format!(" {first_steps}") } else { String::new() }, rate(later));
+        text.push_str(&format!(", {later} steps a second after the first{first}, which took {first_seconds:.2} s"));
     }
     text.push('\n');
     for (name, value) in &numbers {
@@ -373,6 +375,7 @@ impl Way<'_> {
         run.wait()?;
         let seconds = self.since.elapsed().as_secs_f64();
         let pace = first.map(|(first_seconds, times)| Pace {
+            first_steps: times,
             first_seconds,
             steps_per_second: (steps > times).then(|| (steps - times) as f64 / (seconds - first_seconds)),
         });

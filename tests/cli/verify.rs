@@ -9,7 +9,7 @@ const BOTH: &str = "
     program steps { inout a; in c on (i, j); param n: int = 3; boundary { i: periodic, j: periodic }
         repeat n { let b = blur(a); a = scaled(b, c) } }
     program flat { out a; in c on (i, j); a = same(c) }
-    stencil blur { in a; out b; b = 0.5*a[i-1] + 0.25*a[j+2] }
+    stencil blur { in a; out b; b = 0.5*a[i-1] + 0.25*(a[j+2] + a[j-1]) }
     stencil scaled { in b; in c on (i, j); out a; a = c * b }
     stencil same { in c on (i, j); out a; a = 0*c + 1 }
 ";

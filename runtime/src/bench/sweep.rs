@@ -95,7 +95,8 @@ impl<'a> Kernels<'a> {
     /// Keeps a row, unless a better one is there.
     fn keep(&self, came: &mut Came, kernel: usize, row: Row) -> Result<()> {
         if let Some(Ok(mut log)) = self.log.as_ref().map(Mutex::lock) {
-            log.append(&row)?;
+            // Nothing that comes later could be kept either.
+            log.append(&row).map_err(|error| Error { fault: Fault::Machine, ..error })?;
         }
         let median = |row: &Row| row.measured().map_or(0.0, |own| own.statistics.median_us);
         if came.rows.get(&kernel).is_none_or(|before| median(&row) < median(before)) {

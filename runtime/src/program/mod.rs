@@ -35,8 +35,8 @@ pub struct ProgramProblem {
     /// The program on its grid.
     pub staged: Staged,
     /// What is given to it and taken from it: a stencil that computes nothing. Its inputs are what is given, its outputs
-    /// what they hold before the first step.
-    pub outer: Problem,
+    /// what they hold before the first step. Plans share it.
+    pub outer: Arc<Problem>,
     /// Which columns are neighbours, if they stand in no rows.
     pub adjacency: Option<Arc<Adjacency>>,
 }
@@ -62,7 +62,7 @@ impl ProgramProblem {
         let staged = Staged::new(program, precision, contract, grid, adjacency.as_deref(), &outer.params)?;
         check_memory(&staged)?;
         outer.region = staged.computed.clone();
-        Ok(Self { staged, outer, adjacency })
+        Ok(Self { staged, outer: Arc::new(outer), adjacency })
     }
 
     /// The field of the facade that a declared variable is.
