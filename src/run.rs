@@ -10,6 +10,7 @@ pub mod program;
 mod stencil;
 pub mod texts;
 mod timings;
+mod way;
 
 use crate::args::given::{Given, Names};
 use crate::args::{self, At, GridArg, KernelArgs, Pair};
@@ -22,7 +23,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use stencilc_compiler::diagnostic::guess;
-use stencilc_compiler::ir::{Field, FieldId, Stencil};
+use stencilc_compiler::ir::{Field, FieldId, Levels, Place, Stencil};
 use stencilc_runtime::files::Kind;
 use stencilc_runtime::job::Subject;
 use stencilc_runtime::{Array, Cast, Device, Drawing, Error, Result, npy};
@@ -186,6 +187,18 @@ impl Declared {
     }
 }
 
+/// What a file holds, and how its name ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Format {
+    kind: Kind,
+    ending: &'static str,
+}
+
+const ARRAY: Format = Format { kind: Kind::Array, ending: "npy" };
+const PICTURE: Format = Format { kind: Kind::Picture, ending: "png" };
+/// Fields with their mesh.
+const VTU: Format = Format { kind: Kind::Mesh, ending: "vtu" };
+
 /// Whether there are files of several steps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Steps {
@@ -198,16 +211,16 @@ fn targets(
     pairs: &[Pair],
     option: &str,
     declared: &Declared,
-    kind: Kind,
+    format: Format,
     steps: Steps,
 ) -> Result<Vec<(String, PathBuf)>> {
     let mut targets = Vec::new();
     for (name, path) in args::by_name(pairs, option)? {
-        let part = name.split_once('.').filter(|_| declared.has_parts && kind == Kind::Picture);
+        let part = name.split_once('.').filter(|_| declared.has_parts && format == PICTURE);
         let field = part.map_or(name.as_str(), |(field, _)| field);
         declared.find(field, option)?;
         let path = PathBuf::from(path);
-        will_write(option, &path, kind, steps)?;
+        will_write(option, &path, format, steps)?;
         targets.push((name, path));
     }
     Ok(targets)
@@ -217,12 +230,7 @@ fn targets(
 ///
 /// # Errors
 /// It cannot be, or its name says another kind of file.
-fn will_write(option: &str, path: &Path, kind: Kind, steps: Steps) -> Result<()> {
-    let ending = match kind {
-        Kind::Picture => "png",
-        Kind::Mesh => outputs::VTU,
-        _ => "npy",
-    };
+fn will_write(option: &str, path: &Path, Format { kind, ending }: Format, steps: Steps) -> Result<()> {
     match steps {
         Steps::None => output::check(option, path, ending, kind),
         Steps::Each => output::check_each(option, path, ending, kind),
@@ -247,13 +255,15 @@ impl Args {
     }
 }
 
-/// The arrays that are given, by the names of their fields. One of two axes, for a field of a grid in rows that has levels, is told to be
-/// taken as one level.
-fn arrays(pairs: &[Pair], is_levelled: impl Fn(&str) -> bool) -> Result<BTreeMap<String, Array>> {
+/// The arrays that are given, by the names of their fields. `rows` says where a field of a grid in rows has its numbers: an array of two
+/// axes for one with levels is told to be taken as one level.
+fn arrays(pairs: &[Pair], rows: impl Fn(&str) -> Option<Place>) -> Result<BTreeMap<String, Array>> {
     let mut arrays = BTreeMap::new();
     for (name, path) in args::by_name(pairs, "--in")? {
         let array = npy::load(path.as_ref())?;
-        if let ([nj, ni], true) = (array.shape.as_slice(), is_levelled(&name)) {
+        if let ([nj, ni], Some(Place { horizontal: true, levels: Levels::Full, .. })) =
+            (array.shape.as_slice(), rows(&name))
+        {
             terminal::note(&format!("`{path}` has the shape ({nj}, {ni}): taken as one level, (1, {nj}, {ni})"));
         }
         arrays.insert(name, array);

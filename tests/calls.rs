@@ -1,6 +1,6 @@
 //! Stencils that are called on arrays which belong to somebody else: plain ones, rows with room between them, parts of larger ones.
 
-use crate::common::stencils;
+use crate::common::{lowered, problem, stencils};
 use std::collections::BTreeMap;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, called};
@@ -189,19 +189,7 @@ fn calls_on_a_gpu_work_where_the_arrays_are_in_the_order_of_a_stream() {
     let steps = 40;
     for precision in [Precision::F64, Precision::F32] {
         let grid = Grid::rows(ni, nj, nk);
-        let request = Request {
-            stencil: &stencilc_compiler::check(&Source::new("smooth.stn", text)).stencils[0],
-            precision,
-            contract: true,
-            grid: Some(grid),
-            adjacency: None,
-            arrays: BTreeMap::new(),
-            settings: BTreeMap::new(),
-            seed: 3,
-            cast: Cast::Exact,
-            drawing: Drawing::Inputs,
-        };
-        let mut problem = Problem::new(request).unwrap();
+        let mut problem = problem(&lowered("smooth.stn", text)[0], precision, grid, &[]);
         let before = Array { shape: vec![nk, nj, ni], data: problem.inputs[0].clone().unwrap() };
         let mut padded = Padded::new(&before, true, row, level);
         let buffers = [0, 1].map(|_| gpu.upload(padded.bytes_mut()).unwrap());

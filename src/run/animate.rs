@@ -4,13 +4,11 @@
 
 use super::outputs::Held;
 use super::picture::{Look, Shown};
-use super::{Declared, Steps, targets};
+use super::{Declared, PICTURE, Steps, targets};
 use crate::args::{self, Pair};
 use crate::terminal::Progress;
 use std::cell::RefCell;
 use std::path::PathBuf;
-use stencilc_runtime::files::Kind;
-use stencilc_runtime::job::Checked;
 use stencilc_runtime::plot::Picture;
 use stencilc_runtime::plot::animation::save_animation;
 use stencilc_runtime::{Error, Result};
@@ -21,8 +19,8 @@ const MEMORY: u64 = 1 << 30;
 /// Options of animations.
 #[derive(clap::Args)]
 pub struct AnimateArgs {
-    /// Of a program: where to draw one level of an output as an animated .png file, a frame at the start, at each --every and
-    /// at the end, all in one scale of colours; written when the run ends
+    /// Of a program: where to draw one level of an output as an animated .png file, a frame at the start, if it has a value there, at
+    /// each --every and at the end, all in one scale of colours; written when the run ends
     #[arg(long, value_name = "NAME=FILE", value_parser = |text: &str| args::pair(text, "--animate phi=phi.png"))]
     animate: Vec<Pair>,
     /// Frames of an animation in a second
@@ -49,7 +47,7 @@ impl AnimateArgs {
             return Err(Error::call(format!("--animate {pair}: an animation is one file for all steps"))
                 .help("leave out {step}; --plot writes a picture for each"));
         }
-        targets(&self.animate, "--animate", declared, Kind::Picture, Steps::None)
+        targets(&self.animate, "--animate", declared, PICTURE, Steps::None)
     }
 }
 
@@ -71,9 +69,9 @@ impl Animation {
     ///
     /// # Errors
     /// Nobody says where cells lie, or those of `held`.
-    pub fn take(&self, checked: &Checked, held: &Held, step: u64) -> Result<()> {
+    pub fn take(&self, held: &Held, step: u64) -> Result<()> {
         let Some(array) = held(&self.look.field)? else { return Ok(()) };
-        let mut shown = self.look.shown(checked, &array.data)?;
+        let mut shown = self.look.shown(&array.data)?;
         shown.title += &format!(", step {step}");
         let mut frames = self.frames.borrow_mut();
         frames.pop_if(|(last, _)| *last == step);
@@ -82,12 +80,17 @@ impl Animation {
     }
 }
 
+/// The most frames that one of them has.
+pub fn frames(animations: &[Animation]) -> u64 {
+    animations.iter().map(|own| own.frames.borrow().len() as u64).max().unwrap_or(0)
+}
+
 /// Refuses animations that would take more than [`MEMORY`], with so many frames in `steps`.
 ///
 /// # Errors
 /// They would.
-pub fn check_room(animations: &[Animation], checked: &Checked, steps: u64, frames: u64) -> Result<()> {
-    let points: usize = animations.iter().map(|own| own.look.points(checked)).sum();
+pub fn check_room(animations: &[Animation], steps: u64, frames: u64) -> Result<()> {
+    let points: usize = animations.iter().map(|own| own.look.points).sum();
     if points == 0 { Ok(()) } else { check_memory((points * size_of::<f64>()) as u64, steps, frames) }
 }
 

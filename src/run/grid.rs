@@ -4,7 +4,7 @@ use super::Args;
 use crate::args::{ARCH, Chosen, KernelArgs};
 use crate::input::Input;
 use crate::tuned::Sought;
-use stencilc_compiler::ir::{Levels, Program};
+use stencilc_compiler::ir::Program;
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::bench::hash_of_neighbours;
 use stencilc_runtime::device::Platform;
@@ -31,12 +31,6 @@ pub fn domain(args: &Args) -> Result<Option<Domain>> {
         Some(adjacency) => Some(Domain::Cells { adjacency, levels: grid.map(|grid| grid.nk) }),
         None => grid.map(Domain::Rows),
     })
-}
-
-/// Whether a field of a name has rows and levels.
-pub fn is_levelled(program: &Program, name: &str) -> bool {
-    let place = program.declared(name).map(|id| program.variables[id].place);
-    place.is_some_and(|place| place.horizontal && place.levels == Levels::Full)
 }
 
 /// The plan that is asked for, that was tuned, or the usual one; nothing on the CPU, which has none.

@@ -1,11 +1,11 @@
 //! The files that `run` of a program writes fields to: `.npy` each by itself; over a mesh, `.vtu` with the mesh, several in one.
 
-use super::{Args, Declared, Steps, note_replaced, will_write};
+use super::{ARRAY, Args, Declared, Steps, VTU, note_replaced, will_write};
 use crate::args;
 use crate::terminal;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::ir::VariableId;
-use stencilc_runtime::files::{Kind, Pattern};
+use stencilc_runtime::files::Pattern;
 use stencilc_runtime::job::Checked;
 use stencilc_runtime::mesh::program::MeshProblem;
 use stencilc_runtime::mesh::{self, Field};
@@ -22,9 +22,6 @@ pub struct Target {
 
 /// What a field holds, if it has a value.
 pub type Held<'a> = dyn Fn(&str) -> Result<Option<Array>> + 'a;
-
-/// The ending of files with a mesh.
-pub const VTU: &str = "vtu";
 
 /// The files that are to be written; those of `--vtu` have no fields yet, since the mesh says which have a place.
 ///
@@ -44,7 +41,7 @@ pub fn targets(args: &Args, declared: &Declared, is_over_mesh: bool) -> Result<V
         }
         let path = PathBuf::from(pair.value());
         let pattern = Pattern::new(&path);
-        let is_vtu = is_over_mesh && path.extension().is_some_and(|ending| ending == VTU);
+        let is_vtu = is_over_mesh && path.extension().is_some_and(|ending| ending == VTU.ending);
         match all.iter_mut().find(|own| own.pattern == pattern) {
             Some(own) if is_vtu && own.fields.iter().any(|own| own == name) => {}
             Some(own) if is_vtu => own.fields.push(name.to_owned()),
@@ -52,9 +49,9 @@ pub fn targets(args: &Args, declared: &Declared, is_over_mesh: bool) -> Result<V
                 return Err(Error::call(format!("two outputs would go to `{}`", path.display())));
             }
             Some(_) | None => {
-                let kind = if is_vtu { Kind::Mesh } else { Kind::Array };
-                will_write("--out", &path, kind, Steps::Each).map_err(|error| match error.help {
-                    Some(help) if is_over_mesh && path.extension().is_some_and(|own| own != "npy") => {
+                let format = if is_vtu { VTU } else { ARRAY };
+                will_write("--out", &path, format, Steps::Each).map_err(|error| match error.help {
+                    Some(help) if is_over_mesh && path.extension().is_some_and(|own| own != ARRAY.ending) => {
                         Error { help: Some(format!("{help}, or .vtu for ParaView")), ..error }
                     }
                     _ => error,
@@ -71,7 +68,7 @@ pub fn targets(args: &Args, declared: &Declared, is_over_mesh: bool) -> Result<V
                 .help(format!("call it `{name}.vtu`")));
         }
         if all.iter().all(|own| own.pattern != pattern) {
-            will_write("--vtu", &path, Kind::Mesh, Steps::Each)?;
+            will_write("--vtu", &path, VTU, Steps::Each)?;
             all.push(Target { pattern, is_vtu: true, fields: Vec::new() });
         }
     }

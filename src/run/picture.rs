@@ -1,6 +1,7 @@
 //! Pictures of one level of a field.
 
 use std::path::Path;
+use std::sync::Arc;
 use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::ir::{Field, FieldId, Levels};
 use stencilc_runtime::grid::Raster;
@@ -56,8 +57,16 @@ pub fn draw(path: &Path, field: &Field, data: &Data, problem: &Problem, level: u
 pub struct Look {
     /// The field.
     pub field: String,
+    /// How many points a picture has.
+    pub points: usize,
     level: usize,
-    over_mesh: Option<OverMesh>,
+    place: Place,
+}
+
+/// Where it has its numbers.
+enum Place {
+    Grid(Arc<Problem>, FieldId),
+    Mesh(OverMesh),
 }
 
 /// What is drawn over a mesh.
@@ -71,36 +80,26 @@ struct OverMesh {
 }
 
 impl Look {
-    /// Of what is called `name`: a field, or a part of a vector, `q.1`. `side` are the points along the longer side of a mesh.
+    /// Of what is called `name`: a field, or over a mesh a part of a vector, `q.1`. `side` are the points along the longer side of a mesh.
     ///
     /// # Errors
     /// It has no such level or part, or nobody knows where its elements are.
     pub fn new(checked: &Checked, name: &str, given: Option<usize>, side: usize) -> Result<Self> {
-        let (field, part) = name.split_once('.').map_or((name, None), |(field, part)| (field, Some(part)));
-        let own = field.to_owned();
         match checked {
             Checked::Grid(problem) => {
-                let outer = &problem.outer;
-                let id =
-                    outer.stencil.field_named(field).ok_or_else(|| Error::call(format!("there is no `{field}`")))?;
-                Ok(Self { field: own, level: level(given, outer, id)?, over_mesh: None })
+                let outer = Arc::clone(&problem.outer);
+                let id = outer.stencil.field_named(name).ok_or_else(|| Error::call(format!("there is no `{name}`")))?;
+                let level = level(given, &outer, id)?;
+                let raster = outer.adjacency.as_ref().and_then(|adjacency| Raster::new(adjacency));
+                let points = raster.map_or(outer.grid.columns(), |raster| raster.cells.len());
+                Ok(Self { field: name.to_owned(), points, level, place: Place::Grid(outer, id) })
             }
             Checked::Mesh(problem) => {
-                let (level, over_mesh) = OverMesh::new(problem, field, part, given, side)?;
-                Ok(Self { field: own, level, over_mesh: Some(over_mesh) })
+                let (field, part) = name.split_once('.').map_or((name, None), |(field, part)| (field, Some(part)));
+                let (level, own) = OverMesh::new(problem, field, part, given, side)?;
+                let points = own.view.ni * own.view.nj;
+                Ok(Self { field: field.to_owned(), points, level, place: Place::Mesh(own) })
             }
-        }
-    }
-
-    /// How many points a picture has.
-    pub fn points(&self, checked: &Checked) -> usize {
-        match (&self.over_mesh, checked) {
-            (Some(own), _) => own.view.ni * own.view.nj,
-            (None, Checked::Grid(problem)) => {
-                let raster = problem.adjacency.as_ref().and_then(|adjacency| Raster::new(adjacency));
-                raster.map_or(problem.outer.grid.columns(), |raster| raster.cells.len())
-            }
-            (None, Checked::Mesh(_)) => 0,
         }
     }
 
@@ -108,13 +107,10 @@ impl Look {
     ///
     /// # Errors
     /// Nobody says where cells lie.
-    pub fn shown(&self, checked: &Checked, data: &Data) -> Result<Shown> {
-        match (&self.over_mesh, checked) {
-            (None, Checked::Grid(problem)) if let Some(id) = problem.outer.stencil.field_named(&self.field) => {
-                Shown::new(&problem.outer.stencil.fields[id], data, &problem.outer, self.level)
-            }
-            (Some(own), _) => Ok(own.shown(&self.field, self.level, data)),
-            _ => Err(Error::check(format!("there is no picture of `{}`", self.field))),
+    pub fn shown(&self, data: &Data) -> Result<Shown> {
+        match &self.place {
+            Place::Grid(outer, id) => Shown::new(&outer.stencil.fields[*id], data, outer, self.level),
+            Place::Mesh(own) => Ok(own.shown(&self.field, self.level, data)),
         }
     }
 }

@@ -2,24 +2,23 @@
 
 use super::animate::{self, AnimateArgs, Animation};
 use super::kept::{Kept, resumed};
-use super::outputs::{self, Held, Target};
+use super::outputs;
 use super::picture::Look;
 use super::texts::Texts;
-use super::{Args, Declared, DeclaredField, Steps, arrays, grid, mesh, targets};
+use super::way::{Done, Pace, Way, Written};
+use super::{Args, Declared, DeclaredField, PICTURE, Steps, arrays, grid, mesh, targets};
 use crate::args::program::PlanArgs;
 use crate::args::{self, Pair};
 use crate::input::Input;
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
 use stencilc_runtime::device::Platform;
-use stencilc_runtime::files::{Kind, Pattern, no_place};
+use stencilc_runtime::files::{Pattern, no_place};
 use stencilc_runtime::job::{Checked, Domain, Job, Ready, Run, Subject};
-use stencilc_runtime::plot::save_png;
 use stencilc_runtime::{Device, Error, Result};
 
 /// Options of `run` that are about programs.
@@ -49,66 +48,15 @@ pub struct ProgramArgs {
 }
 
 /// Points along the longer side of a picture over a mesh, and of a frame of an animation.
-const PICTURE: usize = 1200;
-const FRAME: usize = 600;
-
-/// What a number was after a step.
-#[derive(Serialize)]
-struct Record {
-    step: u64,
-    name: String,
-    value: f64,
-}
-
-/// How fast steps of the outermost loops were. The first ones wait for tables and kernels to be made.
-#[derive(Serialize)]
-struct Pace {
-    /// As many as one launch computes.
-    first_steps: u64,
-    first_seconds: f64,
-    /// Of all later ones, with what is written on the way; nothing if there are none.
-    steps_per_second: Option<f64>,
-}
-
-/// What is written on the way, and at the end.
-struct Written {
-    files: Vec<Target>,
-    pictures: Vec<(Look, Pattern)>,
-    animations: Vec<Animation>,
-    /// Outputs that are numbers.
-    numbers: Vec<String>,
-    /// Fields that have a value from the beginning.
-    given: Vec<String>,
-}
-
-/// What happens after each step.
-struct Way<'a> {
-    args: &'a Args,
-    checked: &'a Checked,
-    written: &'a Written,
-    kept: &'a Kept,
-    progress: &'a Progress,
-    json: bool,
-    total: u64,
-    /// When it began to be compiled.
-    since: Instant,
-}
+const SIDE: usize = 1200;
+const FRAME_SIDE: usize = 600;
 
 /// What the outputs hold at the end.
 #[derive(Default)]
 struct Results {
     fields: Vec<Summary>,
-    /// Values of numbers; null of one that never got any.
-    numbers: Vec<(String, Value)>,
-}
-
-/// What became of it.
-struct Done {
-    /// Steps that were done now.
-    steps: u64,
-    /// What was told on the way.
-    told: Vec<Record>,
-    pace: Option<Pace>,
+    /// Values of numbers; nothing of one that never got any.
+    numbers: Vec<(String, Option<f64>)>,
 }
 
 /// Runs a program.
@@ -128,7 +76,7 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
     let resumed = resumed(args, is_over_mesh)?;
     let declared = declared(&subject, input);
     let files = outputs::targets(args, &declared, is_over_mesh)?;
-    let plots = targets(&args.plot, "--plot", &declared, Kind::Picture, Steps::Each)?;
+    let plots = targets(&args.plot, "--plot", &declared, PICTURE, Steps::Each)?;
     let animated = own.animate.targets(own.every, &declared)?;
     let numbers = declared.fields.iter().filter(|own| own.is_number && own.is_written);
     let numbers: Vec<String> = numbers.map(|own| own.name.clone()).collect();
@@ -157,15 +105,15 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
         args.of_mesh.leading_set(problem)?;
     }
     for (name, path) in plots {
-        written.pictures.push((Look::new(&ready.checked, &name, args.level, PICTURE)?, Pattern::new(&path)));
+        written.pictures.push((Look::new(&ready.checked, &name, args.level, SIDE)?, Pattern::new(&path)));
     }
     for (name, path) in animated {
-        written.animations.push(Animation::new(Look::new(&ready.checked, &name, args.level, FRAME)?, path));
+        written.animations.push(Animation::new(Look::new(&ready.checked, &name, args.level, FRAME_SIDE)?, path));
     }
     let (total, before) = (ready.total()?, ready.before());
     let left = total.saturating_sub(before);
     let frames = own.every.map_or(0, |every| left.div_ceil(every) + 1);
-    animate::check_room(&written.animations, &ready.checked, left, frames)?;
+    animate::check_room(&written.animations, left, frames)?;
     if let Checked::Grid(problem) = &ready.checked {
         problem.staged.rims.iter().for_each(|rim| terminal::note(&rim.told(&problem.staged)));
     }
@@ -215,7 +163,7 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
                 "steps": steps,
                 "resumed_after": own.resume.as_ref().map(|_| before),
                 "order": order,
-                "numbers": numbers.iter().cloned().collect::<Map<String, Value>>(),
+                "numbers": numbers.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<String, Value>>(),
                 "on_the_way": told,
                 "one_kernel": run.merged,
                 "of_the_mesh": problem.came_along,
@@ -244,7 +192,7 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
     }
     text.push('\n');
     for (name, value) in &numbers {
-        match value.as_f64() {
+        match value {
             Some(value) => text.push_str(&format!("{name} = {value:?}\n")),
             None => text.push_str(&format!("{name} never got a value\n")),
         }
@@ -297,12 +245,13 @@ fn job(args: &Args, input: &Input, subject: Subject) -> Result<Job> {
             args.kernel.refuse_idle(&choices)?;
             let domain = grid::domain(args)?;
             let is_in_rows = !matches!(domain, Some(Domain::Cells { .. }));
-            let arrays = arrays(&args.inputs, |name| is_in_rows && grid::is_levelled(program, name))?;
+            let place = |name: &str| program.declared(name).map(|id| program.variables[id].place);
+            let arrays = arrays(&args.inputs, |name| place(name).filter(|_| is_in_rows))?;
             (domain, arrays, true)
         }
         Subject::Mesh(program) => {
             let domain = mesh::domain(args, program)?;
-            (Some(domain), arrays(&args.inputs, |_| false)?, mesh::is_program(input, &program.program.name))
+            (Some(domain), arrays(&args.inputs, |_| None)?, mesh::is_program(input, &program.program.name))
         }
     };
     let mut job = Job::of(subject).standing_in(&input.source).choices(choices).seed(args.seed).cast(args.casting());
@@ -338,9 +287,7 @@ fn results(checked: &Checked, run: &Run, numbers: &[String]) -> Result<Results> 
     for name in run.outputs() {
         let held = run.held(&name)?;
         match (held, checked) {
-            (held, _) if numbers.contains(&name) => {
-                results.numbers.push((name, json!(held.map(|own| own.data.get(0)))))
-            }
+            (held, _) if numbers.contains(&name) => results.numbers.push((name, held.map(|own| own.data.get(0)))),
             (Some(array), Checked::Grid(problem)) if let Some(id) = problem.outer.stencil.field_named(&name) => {
                 let outer = &problem.outer;
                 results.fields.push(Summary::new(&outer.stencil.fields[id], &array.data, outer.grid, &outer.region));
@@ -352,110 +299,11 @@ fn results(checked: &Checked, run: &Run, numbers: &[String]) -> Result<Results> 
     Ok(results)
 }
 
-impl Way<'_> {
-    /// Runs it to its end.
-    fn run(&self, run: &mut Run) -> Result<Done> {
-        let every = self.args.of_program.every;
-        if every.is_some() && self.args.of_program.resume.is_none() {
-            // What is only computed has no value yet.
-            let given = &self.written.given;
-            self.write(&|name| if given.iter().any(|own| own == name) { run.held(name) } else { Ok(None) }, 0)?;
-        }
-        let (mut told, mut steps, mut first) = (Vec::new(), 0, None);
-        loop {
-            let until = every.map_or(u64::MAX, |every| every - run.done() % every);
-            let Some(times) = run.advance(until)? else { break };
-            steps += times;
-            if first.is_none() {
-                run.wait()?;
-                first = Some((self.since.elapsed().as_secs_f64(), times));
-            }
-            self.after(run, times, &mut told)?;
-        }
-        run.wait()?;
-        let seconds = self.since.elapsed().as_secs_f64();
-        let pace = first.map(|(first_seconds, times)| Pace {
-            first_steps: times,
-            first_seconds,
-            steps_per_second: (steps > times).then(|| (steps - times) as f64 / (seconds - first_seconds)),
-        });
-        self.write(&|name| run.held(name), run.done())?;
-        self.kept.keep(run)?;
-        Ok(Done { steps, told, pace })
-    }
-
-    /// After a step, or several.
-    fn after(&self, run: &Run, times: u64, told: &mut Vec<Record>) -> Result<()> {
-        let done = run.done();
-        self.progress.advance(times as usize);
-        if self.args.of_program.every.is_some_and(|every| done.is_multiple_of(every)) {
-            self.tell(run, told)?;
-            // What the end holds is written there.
-            if done != self.total {
-                self.write(&|name| run.held(name), done)?;
-            }
-        }
-        self.kept.after(run)
-    }
-
-    /// Tells what the numbers are.
-    fn tell(&self, run: &Run, told: &mut Vec<Record>) -> Result<()> {
-        let step = run.done();
-        let mut line = format!("{step:>8}");
-        for name in &self.written.numbers {
-            if let Some(array) = run.held(name)? {
-                let value = array.data.get(0);
-                line.push_str(&format!("  {name} {}", scientific(value)));
-                told.push(Record { step, name: name.clone(), value });
-            }
-        }
-        if !self.json && line.len() > 8 {
-            self.progress.aside(|| terminal::print(&format!("{line}\n")))?;
-        }
-        Ok(())
-    }
-
-    /// Writes the fields that are asked for.
-    fn write(&self, held: &Held, step: u64) -> Result<()> {
-        for file in &self.written.files {
-            file.write(self.args, self.checked, held, step)?;
-        }
-        for (look, pattern) in &self.written.pictures {
-            if let Some(array) = held(&look.field)? {
-                save_png(&pattern.at(step), &look.shown(self.checked, &array.data)?.picture())?;
-            }
-        }
-        self.written.animations.iter().try_for_each(|own| own.take(self.checked, held, step))
-    }
-}
-
-/// A number as C's `%.5e` writes it.
-fn scientific(value: f64) -> String {
-    let text = format!("{value:.5e}");
-    match text.split_once('e') {
-        Some((digits, exponent)) => {
-            let exponent: i32 = exponent.parse().unwrap_or(0);
-            format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
-        }
-        None => text,
-    }
-}
-
 /// A rate in a width that reads well.
 fn rate(per_second: f64) -> String {
     match per_second {
         ..100.0 => format!("{per_second:.1}"),
         ..1e4 => format!("{per_second:.0}"),
         _ => format!("{:.0} thousand", per_second / 1e3),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::scientific;
-
-    #[test]
-    fn numbers_are_written_as_in_c() {
-        assert_eq!([4.254_06e-4, 1.0, -2.5e10].map(scientific), ["4.25406e-04", "1.00000e+00", "-2.50000e+10"]);
     }
 }

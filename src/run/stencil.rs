@@ -2,7 +2,7 @@
 
 use super::picture::{draw, level};
 use super::timings::{KernelTimings, Timings};
-use super::{Args, Declared, Steps, arrays, note_replaced, targets};
+use super::{ARRAY, Args, Declared, PICTURE, Steps, arrays, note_replaced, targets};
 use crate::args::{self, Chosen, KernelArgs};
 use crate::input::Input;
 use crate::print::{self, Prints};
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 use stencilc_compiler::analysis::cost;
 use stencilc_compiler::cuda;
-use stencilc_compiler::ir::{FieldId, Handle, Levels, Stencil};
+use stencilc_compiler::ir::{FieldId, Handle, Stencil};
 use stencilc_compiler::plan::{Choices, Math, Plan};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::bench::hash_of_neighbours;
@@ -23,7 +23,6 @@ use stencilc_runtime::cache::Built;
 use stencilc_runtime::cuda::devices;
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::execute::{Repeat, execute};
-use stencilc_runtime::files::Kind;
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::machine::Machine;
 use stencilc_runtime::problem::{Problem, Request};
@@ -42,8 +41,8 @@ pub fn run(args: &Args, input: &Input, json: bool, start: Instant) -> Result<()>
     let named = |all: Vec<(String, PathBuf)>| -> Vec<(FieldId, PathBuf)> {
         all.into_iter().filter_map(|(name, path)| Some((stencil.field_named(&name)?, path))).collect()
     };
-    let outputs = named(targets(&args.outputs, "--out", &declared, Kind::Array, Steps::None)?);
-    let plots = named(targets(&args.plot, "--plot", &declared, Kind::Picture, Steps::None)?);
+    let outputs = named(targets(&args.outputs, "--out", &declared, ARRAY, Steps::None)?);
+    let plots = named(targets(&args.plot, "--plot", &declared, PICTURE, Steps::None)?);
 
     let (device, no_gpu) = Device::choose(args.device);
     if let Some(error) = no_gpu {
@@ -123,17 +122,15 @@ fn tuned(args: &Args, source: &Source, problem: &Problem, device: Device, choice
 
 fn problem(args: &Args, stencil: &Stencil, choices: &Choices) -> Result<Problem> {
     let Chosen { grid, adjacency } = Chosen::new(args.grid.as_ref(), args.levels)?;
-    let is_levelled = |name: &str| {
-        let place = stencil.field_named(name).map(|id| stencil.fields[id].place);
-        adjacency.is_none() && place.is_some_and(|place| place.horizontal && place.levels == Levels::Full)
-    };
+    let place = |name: &str| stencil.field_named(name).map(|id| stencil.fields[id].place);
+    let arrays = arrays(&args.inputs, |name| place(name).filter(|_| adjacency.is_none()))?;
     Problem::new(Request {
         stencil,
         precision: choices.precision,
         contract: choices.contract,
         grid,
-        arrays: arrays(&args.inputs, is_levelled)?,
         adjacency,
+        arrays,
         settings: args::by_name(&args.set, "--set")?,
         seed: args.seed,
         cast: args.casting(),

@@ -134,3 +134,19 @@ fn meshes_are_listed() {
     let line = said.lines().find(|line| line.starts_with("airfoil")).unwrap_or_default();
     assert!(line.contains("Inviscid flow around an airfoil"), "{said}");
 }
+
+#[test]
+fn numbers_that_are_none_are_told_as_such() {
+    let folder = Folder::new();
+    let text = "mesh m { set cell, node; map cell.nodes -> node[4] }
+stencil total over m.cell { in a; reduce t: sum; t += sqrt(a) }
+program roots over m { in a on cell; out t on (); out never on (); param n: int = 0; t = total(a); repeat n { never = total(a) } }
+";
+    std::fs::write(folder.path("roots.stn"), text).unwrap();
+    folder.done("mesh make airfoil --size 12x6 -o m.npz");
+    let call = "run roots.stn --mesh m.npz --device cpu --draw";
+    let said = folder.done(call);
+    assert!(said.contains("t = NaN\n") && said.contains("never never got a value\n"), "{said}");
+    // JSON has no word for either.
+    assert!(folder.json(&format!("{call} --json"))["numbers"]["t"].is_null());
+}

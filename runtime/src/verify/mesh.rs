@@ -20,7 +20,7 @@ use std::sync::Arc;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::{FieldId, Handle, Levels, MeshStencil, Precision, Role, VariableId};
-use stencilc_compiler::mesh::MeshChoices;
+use stencilc_compiler::mesh::{Additions, MeshChoices};
 
 /// What a program leaves, by the interpreter.
 pub struct Expected {
@@ -136,7 +136,8 @@ fn place(problem: &MeshProblem, variable: VariableId, index: usize) -> String {
     if words.is_empty() { "its only number".to_owned() } else { words.join(", ") }
 }
 
-/// Of what a program that is one call leaves, how far off another order of additions may be: in each number, by the rounding of as many sums as are added to any, of all that is added to it without signs.
+/// Of what a program that is one call leaves, how far off another order of additions may be: in each number, by the rounding of as many
+/// sums as are added to any, of all that is added to it without signs.
 fn slacks(problem: &MeshProblem, call: &Call) -> Result<BTreeMap<VariableId, Vec<f64>>> {
     let stencil = &problem.program.stencils[call.stencil];
     let params = problem.params_of(call);
@@ -244,7 +245,16 @@ impl Subject for OverMesh {
         let kernels = kernels.made_by(Rc::clone(maker)).watched();
         let mut driver = Driver::new(&kernels).given()?;
         driver.finish()?;
-        let verdict = expected.judged(problem, &driver, choices.strategy.is_ordered())?;
+        let mut verdict = expected.judged(problem, &driver, choices.strategy.is_ordered())?;
+        // Another order of the additions, but each time the same.
+        if choices.strategy.additions() == Additions::SameEveryTime && !matches!(verdict, Verdict::Failed { .. }) {
+            let mut again = Driver::new(&kernels).given()?;
+            again.finish()?;
+            let mismatches = changed(problem, &driver, &again)?;
+            if !mismatches.is_empty() {
+                verdict = Verdict::of(0, mismatches, Vec::new());
+            }
+        }
         let mut own = overwritten(&driver, |variable| {
             problem.initial.get(&variable).ok_or_else(|| Error::check("an input is held that was not given"))
         })?;
@@ -259,10 +269,23 @@ impl Subject for OverMesh {
     }
 }
 
+/// Where what is computed again has other bits.
+fn changed<B: Backend>(problem: &MeshProblem, first: &Driver<B>, again: &Driver<B>) -> Result<Vec<Mismatch>> {
+    let mut mismatches = Vec::new();
+    for ((variable, first), (_, again)) in first.results()?.into_iter().zip(again.results()?) {
+        if let (Some(first), Some(again)) = (first, again) {
+            let name = format!("{}, computed again", problem.program.program.variables[variable].name);
+            let place = |index: usize| place(problem, variable, index);
+            mismatches.extend(Mismatch::of(&name, [&first, &again], |index| differs(&first, &again, index), place));
+        }
+    }
+    Ok(mismatches)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::emulate::{Compiler, Settings};
+    use crate::emulate::{Compiler, Emulator, Settings};
     use crate::mesh::order::{self, Options};
     use crate::mesh::program::measure::results;
     use crate::mesh::program::{Request, alone};
@@ -350,5 +373,38 @@ mod tests {
             // Each number is added to once or not at all, so no order of additions matters.
             assert!(matches!(verdict, Verdict::Equal { .. } | Verdict::Refused { .. }), "{name}: {verdict:?}");
         }
+    }
+
+    /// A strategy that adds in another order has to come to the same bits each time.
+    #[test]
+    fn what_changes_from_run_to_run_is_told() {
+        let lowered = stencilc_compiler::check(&Source::new("own", TWO_SUMS));
+        let map = |name: &str| Map { name: name.into(), from: 0, to: 1, arity: 1, table: vec![0, 1] };
+        let program = alone(&lowered.mesh_stencils[0]);
+        let maps = vec![map("a"), map("b")];
+        let problem = problem(&program, Precision::F64, None, &[("edge", 2), ("node", 2)], maps);
+        let ordering = order::find("none").unwrap().ordering(&problem.mesh, &Options::new(0)).unwrap();
+        let renumbered = Arc::new(Renumbered::new(&problem, &ordering).unwrap());
+        let strategy = STRATEGIES.iter().copied().find(|own| own.additions() == Additions::SameEveryTime).unwrap();
+        let choices = MeshChoices { strategy, ..MeshChoices::default() };
+        let subject = OverMesh { expected: Expected::new(&problem).unwrap(), problem };
+        let compiler = Compiler::find().unwrap();
+        let machine = Arc::new(Emulator::new(compiler, Settings::default()));
+        let judged = |changes: bool| {
+            let own = Arc::clone(&machine);
+            // When a kernel is launched again, its threads do nothing.
+            let maker: Rc<Maker<Emulator>> = Rc::new(move |name, text| {
+                let begin = text.find("__global__").unwrap();
+                let body = begin + text[begin..].find("{\n").unwrap() + 2;
+                let again = if changes { "static int threads = 0;\nif (threads++ >= 128) return;\n" } else { "" };
+                own.build(name, &format!("{}{again}{}", &text[..body], &text[body..]))
+            });
+            let planned = subject.plan(&Way { renumbered: Arc::clone(&renumbered), choices }).unwrap();
+            subject.run(&planned, &machine, &maker).unwrap()
+        };
+        assert!(matches!(judged(false), Verdict::Equal { .. } | Verdict::Within { .. }));
+        let verdict = judged(true);
+        let Verdict::Failed { mismatches, .. } = &verdict else { panic!("{verdict:?}") };
+        assert!(mismatches[0].to_string().contains("computed again"), "{verdict:?}");
     }
 }

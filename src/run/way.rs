@@ -1,0 +1,181 @@
+//! What a program does on its way, from step to step: what is written, told and kept.
+
+use super::Args;
+use super::animate::{self, Animation};
+use super::kept::Kept;
+use super::outputs::{Held, Target};
+use super::picture::Look;
+use crate::terminal::{self, Progress};
+use serde::Serialize;
+use std::time::Instant;
+use stencilc_runtime::Result;
+use stencilc_runtime::files::Pattern;
+use stencilc_runtime::job::{Checked, Run};
+use stencilc_runtime::plot::save_png;
+
+/// What a number was after a step.
+#[derive(Serialize)]
+pub struct Record {
+    step: u64,
+    name: String,
+    value: f64,
+}
+
+/// How fast steps of the outermost loops were. The first ones wait for tables and kernels to be made.
+#[derive(Serialize)]
+pub struct Pace {
+    /// How many were first: as many as one launch computes.
+    pub first_steps: u64,
+    /// What these took.
+    pub first_seconds: f64,
+    /// Of all later ones, with what is written on the way; nothing if there are none.
+    pub steps_per_second: Option<f64>,
+}
+
+/// What is written on the way, and at the end.
+pub struct Written {
+    /// Files of fields.
+    pub files: Vec<Target>,
+    /// Pictures.
+    pub pictures: Vec<(Look, Pattern)>,
+    /// Moving pictures.
+    pub animations: Vec<Animation>,
+    /// Outputs that are numbers.
+    pub numbers: Vec<String>,
+    /// Fields that have a value from the beginning.
+    pub given: Vec<String>,
+}
+
+/// What happens after each step.
+pub struct Way<'a> {
+    /// What was asked for.
+    pub args: &'a Args,
+    /// What is computed.
+    pub checked: &'a Checked,
+    /// What is written.
+    pub written: &'a Written,
+    /// The checkpoint.
+    pub kept: &'a Kept,
+    /// What shows how far it is.
+    pub progress: &'a Progress,
+    /// Whether nothing but JSON is printed.
+    pub json: bool,
+    /// Steps in all, as far as that is known before.
+    pub total: u64,
+    /// When it began to be compiled.
+    pub since: Instant,
+}
+
+/// What became of it.
+pub struct Done {
+    /// Steps that were done now.
+    pub steps: u64,
+    /// What was told on the way.
+    pub told: Vec<Record>,
+    /// How fast it was; nothing of a program without a step.
+    pub pace: Option<Pace>,
+}
+
+impl Way<'_> {
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// A kernel has failed, or something cannot be written.
+    pub fn run(&self, run: &mut Run) -> Result<Done> {
+        let every = self.args.of_program.every;
+        if every.is_some() && self.args.of_program.resume.is_none() {
+            // What is only computed has no value yet.
+            let given = &self.written.given;
+            self.write(&|name| if given.iter().any(|own| own == name) { run.held(name) } else { Ok(None) }, 0)?;
+        }
+        let (mut told, mut steps, mut first) = (Vec::new(), 0, None);
+        loop {
+            let until = every.map_or(u64::MAX, |every| every - run.done() % every);
+            let Some(times) = run.advance(until)? else { break };
+            steps += times;
+            if first.is_none() {
+                run.wait()?;
+                first = Some((self.since.elapsed().as_secs_f64(), times));
+            }
+            self.after(run, times, &mut told)?;
+        }
+        run.wait()?;
+        let seconds = self.since.elapsed().as_secs_f64();
+        let pace = first.map(|(first_seconds, times)| Pace {
+            first_steps: times,
+            first_seconds,
+            steps_per_second: (steps > times).then(|| (steps - times) as f64 / (seconds - first_seconds)),
+        });
+        self.write(&|name| run.held(name), run.done())?;
+        self.kept.keep(run)?;
+        Ok(Done { steps, told, pace })
+    }
+
+    /// After a step, or several.
+    fn after(&self, run: &Run, times: u64, told: &mut Vec<Record>) -> Result<()> {
+        let done = run.done();
+        self.progress.advance(times as usize);
+        if self.args.of_program.every.is_some_and(|every| done.is_multiple_of(every)) {
+            self.tell(run, told)?;
+            // What the end holds is written there.
+            if done != self.total {
+                self.write(&|name| run.held(name), done)?;
+            }
+        }
+        self.kept.after(run)
+    }
+
+    /// Tells what the numbers are.
+    fn tell(&self, run: &Run, told: &mut Vec<Record>) -> Result<()> {
+        let step = run.done();
+        let mut line = format!("{step:>8}");
+        for name in &self.written.numbers {
+            if let Some(array) = run.held(name)? {
+                let value = array.data.get(0);
+                line.push_str(&format!("  {name} {}", scientific(value)));
+                told.push(Record { step, name: name.clone(), value });
+            }
+        }
+        if !self.json && line.len() > 8 {
+            self.progress.aside(|| terminal::print(&format!("{line}\n")))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the fields that are asked for.
+    fn write(&self, held: &Held, step: u64) -> Result<()> {
+        for file in &self.written.files {
+            file.write(self.args, self.checked, held, step)?;
+        }
+        for (look, pattern) in &self.written.pictures {
+            if let Some(array) = held(&look.field)? {
+                save_png(&pattern.at(step), &look.shown(&array.data)?.picture())?;
+            }
+        }
+        self.written.animations.iter().try_for_each(|own| own.take(held, step))?;
+        // How many frames there will be was not known before where numbers of the program say how often it repeats something.
+        animate::check_room(&self.written.animations, step, animate::frames(&self.written.animations))
+    }
+}
+
+/// A number as C's `%.5e` writes it.
+fn scientific(value: f64) -> String {
+    let text = format!("{value:.5e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) => {
+            let exponent: i32 = exponent.parse().unwrap_or(0);
+            format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
+        }
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::scientific;
+
+    #[test]
+    fn numbers_are_written_as_in_c() {
+        assert_eq!([4.254_06e-4, 1.0, -2.5e10].map(scientific), ["4.25406e-04", "1.00000e+00", "-2.50000e+10"]);
+    }
+}
