@@ -314,7 +314,7 @@ impl Call<'_> {
         let later = |(seconds, times): (f64, u64)| (steps - times) as f64 / (start.elapsed().as_secs_f64() - seconds);
         let pace = first
             .map(|first| Pace { first_seconds: first.0, steps_per_second: (steps > first.1).then(|| later(first)) });
-        way.write(&driver, total)?;
+        way.write(&driver, driver.done())?;
         self.kept.keep(self.about, &driver)?;
         Ok(Done { results: driver.results()?, told, steps, pace, one_kernel: Vec::new() })
     }
@@ -339,8 +339,8 @@ impl Way<'_> {
         if !self.json && line.len() > 8 {
             self.progress.aside(|| terminal::print(&format!("{line}\n")))?;
         }
-        // What the end holds is written there.
-        if done < self.total { self.write(driver, done) } else { Ok(()) }
+        // What the end holds is written there; where numbers say how often loops are run, nobody knows when that is.
+        if done < self.total || !driver.knows_total() { self.write(driver, done) } else { Ok(()) }
     }
 
     /// Writes the fields that are asked for.
