@@ -5,7 +5,7 @@ use crate::{input, terminal};
 use serde::Serialize;
 use stencilc_compiler::diagnostic::Severity;
 use stencilc_compiler::ir::Mesh;
-use stencilc_compiler::lower::Lowered;
+use stencilc_compiler::lower::{Library, Lowered};
 use stencilc_runtime::{Error, Result};
 
 /// Arguments of `check`.
@@ -31,6 +31,9 @@ struct Checked {
     meshes: Vec<OverMesh>,
     /// Titles of tests.
     tests: Vec<String>,
+    /// What a file without stencils has for those that import it.
+    #[serde(flatten)]
+    library: Own,
     diagnostics: Vec<Message>,
     /// Why it could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,6 +42,17 @@ struct Checked {
     errors: usize,
     #[serde(skip)]
     warnings: usize,
+}
+
+/// What a file has for those that import it.
+#[derive(Default, Serialize)]
+struct Own {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    functions: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    constants: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parameters: Vec<String>,
 }
 
 /// Stencils and programs over a mesh.
@@ -79,6 +93,7 @@ fn check_file(file: &str, strict: bool) -> Checked {
                 programs: Vec::new(),
                 meshes: Vec::new(),
                 tests: Vec::new(),
+                library: Own::default(),
                 diagnostics: Vec::new(),
                 error: Some(error.message),
                 errors: 1,
@@ -88,7 +103,8 @@ fn check_file(file: &str, strict: bool) -> Checked {
     };
     let lowered = stencilc_compiler::check(&source);
     let meshes = lowered.meshes.iter().map(|mesh| over_mesh(mesh, &lowered)).collect();
-    let Lowered { stencils, programs, tests, mesh_tests, mut diagnostics, .. } = lowered;
+    let Lowered { stencils, programs, tests, mesh_tests, library, mut diagnostics, .. } = lowered;
+    let Library { functions, constants, params: parameters, .. } = library;
     if strict {
         diagnostics.iter_mut().for_each(|found| found.severity = Severity::Error);
     }
@@ -100,6 +116,7 @@ fn check_file(file: &str, strict: bool) -> Checked {
         programs: programs.into_iter().map(|program| program.name).collect(),
         meshes,
         tests: tests.into_iter().map(|own| own.title).chain(mesh_tests.into_iter().map(|own| own.title)).collect(),
+        library: Own { functions, constants, parameters },
         errors,
         warnings: diagnostics.len() - errors,
         diagnostics: diagnostics.iter().map(|diagnostic| Message::new(diagnostic, &source)).collect(),
@@ -119,7 +136,7 @@ fn over_mesh(mesh: &Mesh, lowered: &Lowered) -> OverMesh {
 
 /// `stencils/laplap.stn: 1 stencil (laplap)`, `stencils/airfoil.stn: 5 stencils (...) and 1 program (...) over the mesh airfoil`
 fn line(checked: &Checked) -> String {
-    let Checked { file, stencils, programs, meshes, tests, errors, warnings, error, .. } = checked;
+    let Checked { file, stencils, programs, meshes, tests, library, errors, warnings, error, .. } = checked;
     let listed = |names: &[String], what| format!("{} ({})", terminal::count(names.len(), what), names.join(", "));
     let mut said = match (error, errors) {
         (Some(_), _) => "not read".to_owned(),
@@ -142,6 +159,12 @@ fn line(checked: &Checked) -> String {
                     parts.push(format!("{} over the mesh {}", own.join(" and "), mesh.name));
                 }
             }
+            let kinds = [
+                (&library.functions, "function"),
+                (&library.constants, "constant"),
+                (&library.parameters, "parameter"),
+            ];
+            parts.extend(kinds.iter().filter(|(names, _)| !names.is_empty()).map(|(names, what)| listed(names, what)));
             parts.join(", ")
         }
         (None, &errors) => terminal::count(errors, "error"),

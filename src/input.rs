@@ -327,12 +327,19 @@ impl Input {
         let list = names.join(", ");
         match (name, self.stencils.as_slice()) {
             (None, [stencil]) => Ok(stencil),
+            (_, []) if self.mesh_stencils.is_empty() => {
+                Err(Error::call(format!("`{file}` has no stencil: what it has is there for files that import it"))
+                    .help("name a file that imports it, or write one: `stencil copy { in a; out b; b = a }`"))
+            }
             (None, all) => {
                 if let Some(only) = self.only_own(all, |own| own) {
                     return Ok(only);
                 }
                 let programs: Vec<String> = self.programs.iter().map(|own| format!("`{}`", own.name)).collect();
-                let choose = format!("choose one: --stencil {}", names.first().unwrap_or(&"NAME"));
+                let choose = match names.as_slice() {
+                    [one, two] => format!("choose one: --stencil {one}, or --stencil {two}"),
+                    all => format!("choose one: --stencil {}", all.first().unwrap_or(&"NAME")),
+                };
                 let help = match programs.as_slice() {
                     [] => choose,
                     [program] => format!("{choose}; the program {program} is for {OF_PROGRAMS}"),

@@ -2,6 +2,7 @@
 //! itself with a status of its own, says why in characters that a terminal shows, and writes nothing but what was named.
 #![cfg(target_os = "linux")]
 
+mod imports;
 mod texts;
 
 use crate::common::process::{self, PROGRAM};

@@ -4,6 +4,7 @@ mod bench;
 mod build_program;
 mod compiled;
 mod completions;
+mod counted;
 mod files;
 mod given;
 mod grid;

@@ -334,11 +334,13 @@ pub struct Reduce {
     pub span: Span,
 }
 
-/// `repeat steps { ... }`
+/// `repeat steps as step { ... }`
 #[derive(Debug)]
 pub struct Repeat {
     /// How often.
     pub times: ExprId,
+    /// What each turn calls its number.
+    pub counter: Option<Name>,
     /// What stands between the braces.
     pub statements: Vec<Statement>,
     /// Its first line.

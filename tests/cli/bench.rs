@@ -211,7 +211,7 @@ fn wrong_calls_of_bench() {
         ("bench laplap --grid 9x6x3 --levels 3 --device cpu", 2, "--levels is for grids that a file holds"),
         ("bench laplap --grid 3x3x3 --device cpu", 1, "laplap"),
         ("bench laplap --runs 0", 2, "0"),
-        ("bench two.stn --device cpu", 2, "choose one: --stencil one"),
+        ("bench two.stn --device cpu", 2, "choose one: --stencil one, or --stencil two"),
         ("bench laplap --device cpu --grid 9x6x3 -o phi.npy", 1, "holds something else: line 1"),
         ("bench laplap --device cpu --grid 9x6x3 -o .", 1, "it is not a file"),
         ("bench laplap --device cpu --grid 9x6x3 --csv rows.txt", 2, "--csv writes .csv"),

@@ -181,3 +181,24 @@ fn a_text_alone_imports_nothing() {
     let told = stencilc_compiler::check(&Source::new("s.stn", text)).diagnostics;
     assert!(told[0].message.contains("this text stands by itself"), "{told:?}");
 }
+
+#[test]
+fn a_library_has_no_stencil_and_is_fine() {
+    let folder = folder(&[
+        (
+            "library.stn",
+            "param dx: real = 0.5\nconst half = 1/2\nfn ddx(a) = half * (a[i+1] - a[i-1]) / dx\nfn never(a) = a\n",
+        ),
+        ("wrong.stn", "fn ddx(a) = b\n"),
+        ("comments.stn", "// nothing\n"),
+    ]);
+    insta::assert_snapshot!(folder.transcript(&[
+        "check --strict library.stn",
+        "check library.stn --json",
+        "check wrong.stn",
+        "check comments.stn",
+        "run library.stn --grid 8x8x1 --draw",
+        "test library.stn",
+        "explain library.stn",
+    ]));
+}

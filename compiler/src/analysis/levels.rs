@@ -265,7 +265,7 @@ impl<'a> Known<'a> {
     }
 
     /// Of which stencil.
-    pub(super) fn stencil(&self) -> &'a Stencil {
+    pub fn stencil(&self) -> &'a Stencil {
         self.stencil
     }
 
@@ -296,6 +296,11 @@ impl<'a> Known<'a> {
 type Found = HashMap<(DefId, i64), Option<Value>>;
 
 impl Known<'_> {
+    /// What `real` is.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
     /// Finds the values of the known definitions that some nodes use, and of those that these use.
     fn find<'n>(&self, nodes: impl Iterator<Item = &'n Node>, level: i64, found: &mut Found) {
         let needed = needed_first(self.unknown(nodes, level, found), |(def, level)| {

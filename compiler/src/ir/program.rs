@@ -13,12 +13,14 @@
 //! only. Along an axis where any variable of a call has a rule, every cell is computed; a call that cannot is wrong.
 //!
 //! **Numbers.** Parameters, and definitions made of them, stand in [`Program::numbers`], a stencil without fields. Bodies
-//! of a program are evaluated there.
+//! of a program are evaluated there. What changes on the way, as the number of a turn does, is a variable on no axis, for which a field
+//! of that stencil stands.
 
-use super::{Arena, Body, Field, Levels, Place, Role, Stencil, Stored, VariableId};
+use super::{Arena, Body, Field, FieldId, Levels, Place, Role, Stencil, Stored, VariableId};
 use crate::named::named;
 use crate::source::Span;
 use crate::text::FreeText;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// A program.
@@ -36,6 +38,9 @@ pub struct Program {
     pub stencils: Vec<Stencil>,
     /// Its fields: those declared, then those made on the way.
     pub variables: Arena<VariableId, Variable>,
+    /// On a grid: the variables that the fields of `numbers` stand for, which are numbers that turns of loops change. Over a
+    /// mesh, [`MeshProgram::numbers`](super::MeshProgram::numbers) says which these are.
+    pub changing: Vec<VariableId>,
     /// What it does.
     pub actions: Vec<Action>,
 }
@@ -163,11 +168,13 @@ pub struct Rename {
     pub to: VariableId,
 }
 
-/// `repeat steps { ... }`
+/// `repeat steps as step { ... }`
 #[derive(Clone, Debug)]
 pub struct Repeat {
     /// How often: a whole number.
     pub times: Body,
+    /// The number that counts the turns, from 0.
+    pub counter: Option<VariableId>,
     /// What is repeated.
     pub actions: Vec<Action>,
     /// Its first line.
@@ -257,6 +264,18 @@ impl Program {
         self.variables.iter().find(|(_, own)| own.role.is_some() && own.name == name).map(|(id, _)| id)
     }
 
+    /// The fields of `numbers` that a body reads, be it through definitions.
+    pub fn numbers_in(&self, body: &Body) -> BTreeSet<FieldId> {
+        let mut read = BTreeSet::new();
+        let (mut waiting, mut seen) = (vec![body], BTreeSet::new());
+        while let Some(body) = waiting.pop() {
+            read.extend(body.reads().map(|(field, _)| field));
+            waiting
+                .extend(body.uses().filter(|(def, _)| seen.insert(*def)).map(|(def, _)| &self.numbers.defs[def].body));
+        }
+        read
+    }
+
     /// Every call, in the order of the text.
     pub fn calls(&self) -> Vec<&Call> {
         let mut calls = Vec::new();
@@ -312,7 +331,10 @@ impl Program {
                 Action::Rename(rename) => writeln!(f, "{indent}{} = {}", name(rename.to), name(rename.from))?,
                 Action::Number(number) => writeln!(f, "{indent}{} = a number", name(number.to))?,
                 Action::Repeat(repeat) => {
-                    writeln!(f, "{indent}repeat")?;
+                    match repeat.counter {
+                        Some(counter) => writeln!(f, "{indent}repeat as {}", name(counter))?,
+                        None => writeln!(f, "{indent}repeat")?,
+                    }
                     self.write_actions(f, &repeat.actions, depth + 1)?;
                 }
             }

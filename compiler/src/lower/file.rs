@@ -30,8 +30,53 @@ pub struct Lowered {
     pub tests: Vec<ir::Test>,
     /// The tests over meshes without errors.
     pub mesh_tests: Vec<ir::MeshTest>,
+    /// What a file has for those that import it, if it has neither stencils nor tests itself.
+    pub library: Library,
     /// What there is to tell, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Names of what a file has beside stencils.
+#[derive(Debug, Default)]
+pub struct Library {
+    /// Its functions.
+    pub functions: Vec<String>,
+    /// Its constants.
+    pub constants: Vec<String>,
+    /// Its parameters.
+    pub params: Vec<String>,
+    /// Its meshes.
+    pub meshes: Vec<String>,
+}
+
+impl Library {
+    /// What `file` has; nothing if it has stencils, programs or tests of its own.
+    fn of(file: &ast::File) -> Self {
+        let mut library = Self::default();
+        let is_own = |span: Span| file.imported_from.is_none_or(|from| span.start < from);
+        let mut add = |to: fn(&mut Self) -> &mut Vec<String>, name: &ast::Name| {
+            if is_own(name.span) {
+                to(&mut library).push(name.text.clone());
+            }
+        };
+        for item in &file.items {
+            match item {
+                ast::Item::Stencil(own) | ast::Item::Program(own) if is_own(own.name.span) => return Self::default(),
+                ast::Item::Test(_) => return Self::default(),
+                ast::Item::Function(own) => add(|own| &mut own.functions, &own.name),
+                ast::Item::Constant(own) => add(|own| &mut own.constants, &own.name),
+                ast::Item::Param(own) => own.names.iter().for_each(|name| add(|own| &mut own.params, name)),
+                ast::Item::Mesh(own) => add(|own| &mut own.meshes, &own.name),
+                ast::Item::Stencil(_) | ast::Item::Program(_) | ast::Item::Import(_) => {}
+            }
+        }
+        library
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        [&self.functions, &self.constants, &self.params, &self.meshes].iter().all(|names| names.is_empty())
+    }
 }
 
 impl Lowered {
@@ -81,12 +126,16 @@ impl Lowered {
         self.diagnostics = told.diagnostics;
         let (mut wrong, unread) = unused::look(globals, &told.used);
         self.diagnostics.append(&mut wrong);
-        globals.report_unused(&told.used, &mut self.diagnostics);
+        self.library = Library::of(globals.file);
+        // What a library has is there for others.
+        if self.library.is_empty() {
+            globals.report_unused(&told.used, &mut self.diagnostics);
+        }
         // What a file uses of another is its own business.
         let is_imported = |span: Span| globals.file.imported_from.is_some_and(|from| span.start >= from);
         let is_unused = |found: &Diagnostic| found.severity == Severity::Warning && found.may_follow;
         self.diagnostics.retain(|found| !(is_unused(found) && is_imported(found.label.span)));
-        if self.is_ok() && self.stencils.is_empty() && self.mesh_stencils.is_empty() {
+        if self.is_ok() && self.stencils.is_empty() && self.mesh_stencils.is_empty() && self.library.is_empty() {
             let found = Diagnostic::error(Span::default(), "this file has no stencil");
             self.diagnostics.push(found.help("write one: `stencil copy { in a; out b; b = a }`"));
         }

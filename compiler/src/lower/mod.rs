@@ -30,7 +30,7 @@ use crate::ast;
 use crate::ir::{self, Body, ParamId, Stencil};
 use crate::source::Span;
 use crate::text::FreeText;
-pub use file::{Lowered, lower};
+pub use file::{Library, Lowered, lower};
 use scope::Scope;
 use std::collections::HashMap;
 

@@ -185,14 +185,11 @@ impl<'a> Builder<'a> {
 
     /// Whether a parameter of a call is made of numbers that the chain folds.
     fn needs_number(&self, call: &Call) -> bool {
-        let folded = |node: &Node| match node {
-            Node::Read { field, .. } => {
-                let variable = self.program.numbers.get(field.index());
-                variable.is_some_and(|variable| self.given.contains_key(variable))
-            }
-            _ => false,
+        let folded = |field: FieldId| {
+            let variable = self.program.numbers.get(field.index());
+            variable.is_some_and(|variable| self.given.contains_key(variable))
         };
-        call.params.iter().flatten().any(|body| body.iter().any(|(_, node)| folded(node)))
+        call.params.iter().flatten().any(|body| self.program.program.numbers_in(body).into_iter().any(folded))
     }
 
     /// Whether a field of the chain is what a stencil reads.

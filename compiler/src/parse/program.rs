@@ -5,7 +5,9 @@ use crate::ast::{Boundary, EdgeRule, Repeat};
 
 impl Builder<'_> {
     pub(super) fn repeat(&mut self, pair: &Node) -> Built<Repeat> {
-        Ok(Repeat { times: self.value(pair)?, statements: self.body(pair)?, span: headline(pair) })
+        let counter = part(pair, Rule::counter).map(|own| present(part(&own, Rule::ident), span(&own)));
+        let counter = counter.transpose()?.map(|own| name(&own));
+        Ok(Repeat { times: self.value(pair)?, counter, statements: self.body(pair)?, span: headline(pair) })
     }
 
     pub(super) fn boundary(&mut self, pair: &Node) -> Built<Boundary> {

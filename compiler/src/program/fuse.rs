@@ -134,6 +134,8 @@ impl Fuser<'_> {
                     let turns: Vec<Vec<Step>> = own.turns.iter().map(|turn| self.steps(turn)).collect();
                     // What comes again and again.
                     let last = own.turns.len().checked_sub(1).filter(|&last| own.again == last);
+                    // Turns that have numbers are done one by one.
+                    let last = last.filter(|_| own.counter.is_none());
                     let unrolled = last.and_then(|last| self.unrolled(&own.turns[last]));
                     let whole = last.and_then(|last| self.whole(&turns[last]));
                     done.push(Step::Repeat(Loop { turns, unrolled, whole, ..own.clone() }));
@@ -222,7 +224,7 @@ impl Fuser<'_> {
                     return false;
                 }
                 let own = &self.staged.stages[stage];
-                if own.stencil.sweeps.is_empty() {
+                if !is_alone(own) {
                     group.fusion.call(&with_numbers(&own.stencil, &own.params), &own.call.fields);
                 }
                 for (_, variable) in own.reads() {
@@ -241,8 +243,8 @@ impl Fuser<'_> {
                     return false;
                 }
                 match group.computed.get(&from).cloned() {
-                    // A call that sweeps stays the stage that it is, with its own results alone.
-                    Some(_) if self.has_sweeps(group) => return false,
+                    // A call that stands alone stays the stage that it is, with its own results alone.
+                    Some(_) if self.stands_alone(group) => return false,
                     // What the group does not compute of one, the other has, too.
                     Some(region) if !self.staged.computes_all(&region, from) => return false,
                     Some(region) => {
@@ -261,7 +263,7 @@ impl Fuser<'_> {
 
     /// Gives a variable the value of another in the midst of a group.
     fn renames_inside(&self, group: &mut Group, from: VariableId, to: VariableId) -> bool {
-        if self.has_sweeps(group) {
+        if self.stands_alone(group) {
             return false;
         }
         let (source, target) = (&self.edges[from.index()], &self.edges[to.index()]);
@@ -290,15 +292,15 @@ impl Fuser<'_> {
         true
     }
 
-    /// Whether a call of a group sweeps over the levels; then it is the only one.
-    fn has_sweeps(&self, group: &Group) -> bool {
-        group.stages().any(|stage| !self.staged.stages[stage].stencil.sweeps.is_empty())
+    /// Whether a call of a group is one that stands alone; then it is the only one.
+    fn stands_alone(&self, group: &Group) -> bool {
+        group.stages().any(|stage| is_alone(&self.staged.stages[stage]))
     }
 
     /// Whether a stage may join a group.
     fn fits(&mut self, group: &mut Group, stage: usize) -> bool {
         let own = &self.staged.stages[stage];
-        if self.fusing.fuse == Fuse::Nothing || !own.stencil.sweeps.is_empty() || self.has_sweeps(group) {
+        if self.fusing.fuse == Fuse::Nothing || is_alone(own) || self.stands_alone(group) {
             return false;
         }
         // What a group gives, it gives on the same cells: what it computes on others is looked at by its own stages alone.
@@ -380,7 +382,7 @@ impl Fuser<'_> {
             return steps;
         }
         let stage = match stages.as_slice() {
-            [only] if !self.staged.stages[*only].stencil.sweeps.is_empty() => self.staged.stages[*only].clone(),
+            [only] if is_alone(&self.staged.stages[*only]) => self.staged.stages[*only].clone(),
             _ => self.stage(group, &stages, last),
         };
         self.stages.push(stage);
@@ -403,6 +405,11 @@ impl Fuser<'_> {
         let call = Call { stencil: own.call.stencil, fields, params: Vec::new(), span: own.call.span };
         Stage { stencil, params: Vec::new(), wraps: self.fusing.wraps, carry: Vec::new(), call, ..own.clone() }
     }
+}
+
+/// Whether a stage becomes one with no other: it sweeps over the levels, or its parameters change, and stay parameters.
+fn is_alone(stage: &Stage) -> bool {
+    !stage.stencil.sweeps.is_empty() || stage.changes
 }
 
 /// Whether steps give another variable the value of this one.

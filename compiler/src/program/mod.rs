@@ -15,11 +15,13 @@ use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Form, Grid, Region};
 use crate::ir::program::{Call, GridAxis, Side};
 use crate::ir::scalar::Value;
-use crate::ir::{Body, FieldId, Handle, Levels, Place, Precision, Program, Stencil, VariableId, fold, needed};
+use crate::ir::{
+    Body, FieldId, Handle, Kind, Levels, Node, Place, Precision, Program, Stencil, VariableId, fold, needed,
+};
 pub use fuse::{Fuse, Fusing};
 pub use halo::{Beyond, EdgeValues, Halo, Source};
 pub use narrowing::Rim;
-use numbers::Numbers;
+pub use numbers::{Numbers, evaluate};
 use std::ops::Range;
 use turns::Stager;
 
@@ -36,6 +38,8 @@ pub struct Staged {
     pub grid: Grid,
     /// The cells around it.
     pub halo: Halo,
+    /// What its numbers are worth.
+    pub numbers: Numbers,
     /// By variable: what lies beyond its edges.
     pub edges: Vec<EdgeValues>,
     /// By the calls of the program, in the order of the text: the stencils that are computed. A call that computes other cells
@@ -56,6 +60,8 @@ pub struct Stage {
     pub stencil: Stencil,
     /// The values of its parameters.
     pub params: Vec<Value>,
+    /// Whether they change from turn to turn, as numbers of the program say that the call passes; then those above are none that count.
+    pub changes: bool,
     /// What it computes, on the grid with its halo.
     pub region: Region,
     /// Whether that is every cell of the arrays.
@@ -75,7 +81,7 @@ pub enum Step {
     Stage(usize),
     /// Gives a variable (the second) the value of another.
     Rename(VariableId, VariableId),
-    /// Gives a number a value. On a grid, all numbers are known before.
+    /// Gives a number a value.
     Number(VariableId, Body),
     /// Does something several times.
     Repeat(Loop),
@@ -86,6 +92,8 @@ pub enum Step {
 pub struct Loop {
     /// How often.
     pub times: Times,
+    /// The number that counts its turns, from 0.
+    pub counter: Option<VariableId>,
     /// What is done in each turn, as long as turns differ in the cells that they compute; usually there is one for all.
     pub turns: Vec<Vec<Step>>,
     /// After the last of `turns` comes the one with this number again. If there is none, the loop ends with the last.
@@ -203,6 +211,7 @@ impl Staged {
             domain,
             grid: halo.around(domain),
             halo,
+            numbers: numbers.clone(),
             edges,
             stages: Vec::new(),
             steps: Vec::new(),
@@ -345,6 +354,20 @@ impl Program {
     pub fn facade(&self) -> Stencil {
         let mut facade = Stencil { name: self.name.clone(), doc: self.doc.clone(), ..self.numbers.clone() };
         facade.file = self.file.clone();
+        // Those that stand for numbers are nothing to be given, and what is made of them is worth nothing here.
+        facade.fields = crate::ir::Arena::new();
+        for (id, def) in self.numbers.defs.iter() {
+            if !self.numbers_in(&def.body).is_empty() {
+                let mut body = Body::new();
+                let zero = match def.body.kind() {
+                    Kind::Real => Value::Real(0.0),
+                    Kind::Int => Value::Int(0),
+                    Kind::Bool => Value::Bool(false),
+                };
+                body.add(Node::literal(zero), def.body.kind(), Default::default());
+                facade.defs[id].body = body;
+            }
+        }
         for (_, variable) in self.variables.iter() {
             if let Some(role) = variable.role {
                 facade.fields.add(variable.field(role));

@@ -8,11 +8,12 @@
 use super::numbers::Numbers;
 use super::region::{self, Known, There, Wrong};
 use super::{Loop, Stage, Staged, Step, Times, halo, narrowing};
+use crate::analysis::levels::depend_on_params;
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Region};
 use crate::ir::program::{Action, Call, Repeat};
 use crate::ir::scalar::Value;
-use crate::ir::{Stencil, VariableId};
+use crate::ir::{Body, Handle, Node, ParamId, Stencil, VariableId};
 use crate::plan::prepare;
 use std::collections::{BTreeMap, HashMap};
 
@@ -82,7 +83,7 @@ impl<'a> Stager<'a> {
                     self.known.rename(rename.from, rename.to);
                     Step::Rename(rename.from, rename.to)
                 }
-                Action::Number(_) => return Err(Refusal::new("numbers change in programs over a mesh alone")),
+                Action::Number(number) => Step::Number(number.to, number.value.clone()),
                 Action::Repeat(repeat) => Step::Repeat(self.repeat(repeat)?),
             });
         }
@@ -149,7 +150,15 @@ impl<'a> Stager<'a> {
             }
             begins.push(self.known.clone());
         };
-        let mut own = Loop { times: Times::Known(times), turns, again, names, unrolled: None, whole: None };
+        let mut own = Loop {
+            times: Times::Known(times),
+            counter: repeat.counter,
+            turns,
+            again,
+            names,
+            unrolled: None,
+            whole: None,
+        };
         self.known = match times.checked_sub(1) {
             Some(last) => ends[own.number(last)].clone(),
             None => before,
@@ -209,8 +218,8 @@ impl<'a> Stager<'a> {
                     .map_err(|wrong| self.narrowed(call, &there, wrong))?;
                 let is_whole = region == self.staged.inner();
                 let (stencil, params, call) = (stencil.clone(), params.clone(), call.clone());
-                let carry = Vec::new();
-                self.staged.stages.push(Stage { stencil, params, region, is_whole, wraps: false, carry, call });
+                let (carry, wraps, changes) = (Vec::new(), false, self.changes(&call));
+                self.staged.stages.push(Stage { stencil, params, changes, region, is_whole, wraps, carry, call });
                 self.found.push((own, there, self.staged.stages.len() - 1));
                 self.staged.stages.len() - 1
             }
@@ -244,7 +253,39 @@ impl<'a> Stager<'a> {
             };
             params.push(self.numbers.value(value));
         }
+        self.check_levels(call, &stencil, &params)?;
         Ok((stencil, params))
+    }
+
+    /// Whether what a call passes changes from turn to turn.
+    fn changes(&self, call: &Call) -> bool {
+        call.params.iter().flatten().any(|body| self.is_changing(body))
+    }
+
+    fn is_changing(&self, body: &Body) -> bool {
+        !self.staged.program.numbers_in(body).is_empty()
+    }
+
+    /// Refuses a call that may compute other levels in each turn: what it computes is found out once.
+    fn check_levels(&self, call: &Call, stencil: &Stencil, params: &[Value]) -> Result<(), Refusal> {
+        let changing: Vec<bool> =
+            call.params.iter().map(|given| given.as_ref().is_some_and(|body| self.is_changing(body))).collect();
+        let Some(first) = changing.iter().position(|&own| own) else { return Ok(()) };
+        let of_turn = stencil.map_bodies(|body| {
+            body.map_nodes(|node| match node {
+                Node::Param(param) if !changing[param.index()] => Node::literal(params[param.index()]),
+                node => node.clone(),
+            })
+        });
+        if !depend_on_params(&of_turn) {
+            return Ok(());
+        }
+        let name = &stencil.params[ParamId::new(first)].name;
+        Err(Refusal::new(format!(
+            "which levels `{}` computes depends on `{name}`, which changes with each turn of a loop in program `{}`",
+            stencil.name, self.staged.program.name
+        ))
+        .help("guard reads of other levels by `k` and `nk`, whatever the turn: `if k > 0 { a[k-1] } else { a }`"))
     }
 
     /// Why a call cannot be computed: in a loop, perhaps since it computes fewer cells in each turn.

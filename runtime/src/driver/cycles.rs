@@ -86,12 +86,14 @@ impl<B: Backend> Driver<B> {
 
     /// Whether what a loop launches depends on nothing that it computes.
     fn is_blind(&self, own: &Loop) -> bool {
-        own.turns.iter().flatten().all(|step| match step {
-            Step::Stage(stage) => !self.script.reads_numbers(*stage),
-            Step::Rename(..) => true,
-            Step::Number(..) => false,
-            Step::Repeat(inner) => self.script.is_known(inner) && self.is_blind(inner),
-        })
+        // A launch that is recorded is given the same numbers each time.
+        own.counter.is_none()
+            && own.turns.iter().flatten().all(|step| match step {
+                Step::Stage(stage) => !self.script.reads_numbers(*stage),
+                Step::Rename(..) => true,
+                Step::Number(..) => false,
+                Step::Repeat(inner) => self.script.is_known(inner) && self.is_blind(inner),
+            })
     }
 
     fn cycled(&mut self, cycle: &mut Cycle<B::Recording>, own: &Loop, before: usize, left: usize) -> Result<usize> {

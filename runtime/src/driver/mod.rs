@@ -24,6 +24,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{FieldId, Role, VariableId};
 use stencilc_compiler::program::{Loop, Step};
 
@@ -110,6 +111,12 @@ impl<B: Backend> Driver<B> {
     /// A number of repetitions is negative.
     pub fn total(&self) -> Result<u64> {
         total(&*self.script)
+    }
+
+    /// Whether it is known before how often all of them are run.
+    pub fn knows_total(&self) -> bool {
+        let is_known = |step: &Step| if let Step::Repeat(own) = step { self.script.is_known(own) } else { true };
+        self.script.steps().iter().all(is_known)
     }
 
     /// Runs the program from where it is to its end. `after` is told after each time of an outermost loop, or after several
@@ -209,6 +216,9 @@ impl<B: Backend> Driver<B> {
     /// Does a loop once, or several times at once, at most `left` times, after `done` times. Returns how often.
     fn some(&mut self, own: &Loop, done: usize, left: usize) -> Result<usize> {
         own.names.iter().for_each(|&name| self.slots.unbind(name));
+        if let Some(counter) = own.counter {
+            self.set_number(counter, Value::Int(i32::try_from(done).unwrap_or(i32::MAX)));
+        }
         let is_steady = own.is_steady(done);
         if let Some(stage) = own.whole.filter(|_| is_steady) {
             let times = left.min(AT_ONCE);

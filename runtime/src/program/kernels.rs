@@ -394,7 +394,7 @@ impl<M: Machine> Kernels<M> {
     }
 
     fn arguments(&self, computed: &Computed, Arrays { reads, writes }: Arrays<M::Buffer>) -> Result<Vec<Arg>> {
-        let &Computed { stage, times, .. } = computed;
+        let &Computed { stage, times, ref params } = computed;
         let own = &self.problem().staged.stages[stage];
         let read = |field: FieldId| {
             let (_, buffer) = reads.iter().find(|(id, _)| *id == field)?;
@@ -416,7 +416,7 @@ impl<M: Machine> Kernels<M> {
                     Meaning::Table(number) => {
                         Some(Arg::Pointer(self.machine.address(&self.stages[stage].tables[*number], 0)))
                     }
-                    other => plain_argument(plan, known_grid, &own.params, other),
+                    other => plain_argument(plan, known_grid, params, other),
                 };
                 let arguments = kernel.parameters.iter().map(|parameter| argument(&parameter.meaning));
                 (&kernel.name, arguments.collect())

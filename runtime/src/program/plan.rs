@@ -213,6 +213,14 @@ impl ProgramPlan {
             ))
             .help("--fuse streamed launches a kernel a step"));
         }
+        if let (true, Some(stage)) = (wraps, own.staged.stages.iter().find(|stage| stage.changes)) {
+            return Err(Error::call(format!(
+                "--fuse {}: its kernels have all numbers in them, and what is passed to `{}` changes with each turn of a loop",
+                self.kind.name(),
+                stage.stencil.name
+            ))
+            .help("--fuse recomputed, merged and separate pass numbers to each launch"));
+        }
         if wraps {
             check_circles(&own.staged, self.kind.name())?;
         }

@@ -37,8 +37,15 @@ impl Script for ProgramProblem {
         Uses { reads: stage.reads().collect(), writes: stage.writes().map(write).collect(), ends: Vec::new() }
     }
 
-    fn params(&self, stage: usize, _: &mut NumberOf) -> Result<Vec<Value>> {
-        Ok(self.staged.stages[stage].params.clone())
+    fn params(&self, stage: usize, number: &mut NumberOf) -> Result<Vec<Value>> {
+        let own = &self.staged.stages[stage];
+        let given = own.call.params.iter().zip(&own.params);
+        match own.changes {
+            false => Ok(own.params.clone()),
+            true => {
+                given.map(|(given, known)| given.as_ref().map_or(Ok(*known), |body| self.value(body, number))).collect()
+            }
+        }
     }
 
     fn region(&self, stage: usize, _: &[Value], variable: VariableId) -> Result<Option<u64>> {
@@ -59,7 +66,25 @@ impl Script for ProgramProblem {
         a == b || self.staged.edges[a.index()] == self.staged.edges[b.index()]
     }
 
-    fn value(&self, _: &Body, _: &mut NumberOf) -> Result<Value> {
-        Err(Error::check("on a grid, all numbers of a program are known before"))
+    fn is_number(&self, variable: VariableId) -> bool {
+        self.staged.program.changing.contains(&variable)
+    }
+
+    fn numbers_in(&self, body: &Body) -> Vec<VariableId> {
+        let program = &self.staged.program;
+        let fields = program.numbers_in(body).into_iter();
+        fields.filter_map(|field| program.changing.get(field.index()).copied()).collect()
+    }
+
+    fn reads_numbers(&self, stage: usize) -> bool {
+        self.staged.stages[stage].changes
+    }
+
+    fn value(&self, body: &Body, number: &mut NumberOf) -> Result<Value> {
+        let changing = &self.staged.program.changing;
+        self.staged.numbers.value_of(body, &mut |field| match changing.get(field.index()) {
+            Some(&variable) => number(variable),
+            None => Err(Error::check("a field stands for no number of the program")),
+        })
     }
 }

@@ -8,6 +8,10 @@ use super::{Checker, Verify, ensure};
 impl Verify for Program {
     fn verify(&self) -> Result<(), String> {
         self.stencils.iter().try_for_each(Verify::verify)?;
+        let variables = self.variables.len();
+        let are_there =
+            self.changing.len() == self.numbers.fields.len() && self.changing.iter().all(|id| id.index() < variables);
+        ensure(are_there, || "fields of its numbers stand for no variables".into())?;
         check_program(self, &self.stencils.iter().collect::<Vec<_>>())
     }
 }
@@ -49,6 +53,10 @@ fn check_program(program: &Program, stencils: &[&Stencil]) -> Result<(), String>
             }
             Action::Repeat(own) => {
                 number(&own.times, Kind::Int, "a number of repetitions")?;
+                if let Some(counter) = own.counter {
+                    let kind = known(counter)?.stored.kind();
+                    ensure(kind == Kind::Int, || format!("the number of a turn is a {}", kind.name()))?;
+                }
                 waiting.extend(&own.actions);
             }
             Action::Call(call) => {

@@ -1,4 +1,4 @@
-//! What programs over a mesh have beyond others: numbers that change.
+//! Numbers that change: those of turns, what is made of them, and what reductions leave over a mesh.
 
 use super::call::outputs;
 use super::{Programmer, new_variable};
@@ -43,7 +43,7 @@ impl<'a> Programmer<'_, 'a> {
     /// Makes a number of a variable on no axis.
     pub(super) fn add_number(&mut self, id: VariableId) {
         let own = &self.program.variables[id];
-        if !self.lowering.is_over_mesh() || own.place != NOWHERE {
+        if own.place != NOWHERE {
             return;
         }
         let (name, stored, span) = (own.name.clone(), own.stored, own.span);
@@ -53,7 +53,7 @@ impl<'a> Programmer<'_, 'a> {
 
     /// `let half = dt / 2` where a number changes: then it is a number that is given a value here.
     pub(super) fn let_number(&mut self, name: &'a ast::Name, value: ExprId, actions: &mut Vec<Action>) -> bool {
-        if !self.lowering.is_over_mesh() || !self.names_a_number(value) {
+        if !self.names_a_number(value) {
             return false;
         }
         match self.number(value, None, &name.text) {
@@ -67,6 +67,19 @@ impl<'a> Programmer<'_, 'a> {
             None => self.lowering.define(name, Binding::Broken),
         }
         true
+    }
+
+    /// Whether a body is made of numbers that change.
+    pub(super) fn changes(&self, body: &Body) -> bool {
+        let defs = &self.lowering.stencil.defs;
+        let (mut waiting, mut seen) = (vec![body], std::collections::BTreeSet::new());
+        while let Some(body) = waiting.pop() {
+            if body.reads().next().is_some() {
+                return true;
+            }
+            waiting.extend(body.uses().filter(|(def, _)| seen.insert(*def)).map(|(def, _)| &defs[def].body));
+        }
+        false
     }
 
     fn names_a_number(&self, expr: ExprId) -> bool {

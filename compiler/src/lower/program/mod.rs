@@ -12,6 +12,7 @@ use crate::ast::{self, Expr, ExprId, Statement};
 use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::ir::program::{Action, Edges, Rename, Repeat, Variable};
 use crate::ir::{Body, Field, Kind, Place, Program, Role, Stencil, Stored, VariableId};
+use crate::lower::declare::NOWHERE;
 use crate::lower::mesh::Declared;
 use crate::lower::report::has_error;
 use crate::source::Span;
@@ -36,6 +37,8 @@ struct Programmer<'l, 'a> {
     valued: BTreeSet<VariableId>,
     /// Variables that are given a value somewhere.
     assigned: BTreeSet<VariableId>,
+    /// The numbers that count turns.
+    counters: BTreeSet<VariableId>,
     /// Loops around this place.
     depth: usize,
     calls: usize,
@@ -61,6 +64,7 @@ impl<'a> Lowering<'a> {
             boundaries: Boundaries::default(),
             valued: BTreeSet::new(),
             assigned: BTreeSet::new(),
+            counters: BTreeSet::new(),
             depth: 0,
             calls: 0,
         };
@@ -71,6 +75,9 @@ impl<'a> Lowering<'a> {
         let mut ir = programmer.program;
         ranges::take(&mut ir);
         ir.numbers = self.stencil.clone();
+        if !self.is_over_mesh() {
+            ir.changing = self.numbers.clone();
+        }
         ir
     }
 }
@@ -184,6 +191,9 @@ impl<'a> Programmer<'_, 'a> {
             self.tell(found.label("this is no such call").help("write one `let` for each name"));
             return self.lowering.define_broken(&binding.names);
         };
+        if !self.lowering.is_over_mesh() && self.let_number(name, binding.value, actions) {
+            return;
+        }
         if let Some(from) = self.field_with_value(binding.value) {
             let Some(from) = from else { return self.lowering.define(name, Binding::Broken) };
             let Variable { place, stored, .. } = self.program.variables[from];
@@ -244,6 +254,10 @@ impl<'a> Programmer<'_, 'a> {
             let found = Diagnostic::error(at, "several fields at once take the results of a call of a stencil");
             return self.tell(found.label("this is no such call"));
         };
+        let number_on_grid = to.filter(|&to| !self.lowering.is_over_mesh() && self.is_number(to));
+        if let Some(to) = number_on_grid {
+            return self.assign_number(to, assign.value, actions);
+        }
         if let Some(from) = self.field_with_value(assign.value) {
             let (Some(from), Some(to)) = (from, to) else { return };
             let held = Held::variable(&self.program.variables[from]);
@@ -277,6 +291,11 @@ impl<'a> Programmer<'_, 'a> {
                 let found = found.label("assigned here").note(span, "declared as `in` here");
                 self.report(found.help("declare it as `inout`"))
             }
+            Binding::Variable(id) if self.counters.contains(&id) => {
+                let message = format!("`{}` counts the turns of a loop: it cannot be assigned", name.text);
+                let found = wrong(name.span, message, "assigned here").note(span, "counts from 0 here");
+                self.report(found.help(format!("name another number: `let next = {} + 1`", name.text)))
+            }
             Binding::Variable(id) => Some(id),
             Binding::Broken => None,
             _ => {
@@ -297,7 +316,7 @@ impl<'a> Programmer<'_, 'a> {
         }
     }
 
-    /// `repeat steps { ... }`
+    /// `repeat steps as step { ... }`
     fn repeat(&mut self, repeat: &'a ast::Repeat, actions: &mut Vec<Action>) {
         if self.depth >= LOOPS {
             self.tell(Diagnostic::error(repeat.span, format!("more than {LOOPS} loops inside each other")));
@@ -305,8 +324,9 @@ impl<'a> Programmer<'_, 'a> {
             self.assigned.extend(self.program.variables.iter().map(|(id, _)| id));
             return;
         }
-        let times = self.number(repeat.times, Some(Kind::Int), "repeat");
+        let times = self.times(repeat);
         let (before, mark) = (self.valued.clone(), self.lowering.scope.mark());
+        let counter = repeat.counter.as_ref().and_then(|name| self.counter(name));
         self.depth += 1;
         let inner = self.statements(&repeat.statements);
         self.depth -= 1;
@@ -320,8 +340,28 @@ impl<'a> Programmer<'_, 'a> {
         // Nobody knows whether there was a single step.
         self.valued = before;
         if let Some(times) = times {
-            actions.push(Action::Repeat(Repeat { times, actions: inner, span: repeat.span }));
+            actions.push(Action::Repeat(Repeat { times, counter, actions: inner, span: repeat.span }));
         }
+    }
+
+    /// How often a loop is run.
+    fn times(&mut self, repeat: &ast::Repeat) -> Found<Body> {
+        let times = self.number(repeat.times, Some(Kind::Int), "repeat")?;
+        if self.lowering.is_over_mesh() || !self.changes(&times) {
+            return Some(times);
+        }
+        let at = self.span(repeat.times);
+        let found =
+            wrong(at, "how often a loop is run is known before a program on a grid begins", "changes with turns");
+        self.report(found.help("pass the number to the stencil, which can leave alone what it is to leave alone"))
+    }
+
+    /// The number of a turn.
+    fn counter(&mut self, name: &'a ast::Name) -> Found<VariableId> {
+        let id = self.add(name, new_variable(name, NOWHERE, Stored::Int))?;
+        self.valued.insert(id);
+        self.counters.insert(id);
+        Some(id)
     }
 
     /// A number: a body of parameters, constants, and numbers made of them.

@@ -44,6 +44,8 @@ pub(crate) enum Step {
     Repeat {
         /// How often.
         times: Body,
+        /// The number that counts the turns.
+        counter: Option<VariableId>,
         /// What.
         steps: Vec<Step>,
     },
@@ -78,7 +80,9 @@ pub(crate) fn chained(
         }
         all.append(&mut in_chains(program, precision, std::mem::take(&mut calls), chains));
         all.push(match step {
-            Step::Repeat { times, steps } => Step::Repeat { times, steps: chained(program, precision, steps, chains) },
+            Step::Repeat { times, counter, steps } => {
+                Step::Repeat { times, counter, steps: chained(program, precision, steps, chains) }
+            }
             Step::Call { .. } | Step::Chain { .. } | Step::Rename { .. } | Step::Number { .. } => step,
         });
     }
@@ -156,7 +160,7 @@ fn backwards(program: &Program, actions: &[Action], live: &mut BTreeSet<Variable
                 // What the first of its steps looks at, the last one leaves.
                 live.extend(looked_at(program, &repeat.actions));
                 let inner = backwards(program, &repeat.actions, &mut live.clone());
-                Step::Repeat { times: repeat.times.clone(), steps: inner }
+                Step::Repeat { times: repeat.times.clone(), counter: repeat.counter, steps: inner }
             }
         });
     }

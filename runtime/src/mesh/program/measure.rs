@@ -119,7 +119,7 @@ pub(super) fn calls(problem: &MeshProblem) -> Vec<(Call, f64)> {
             match step {
                 Step::Call { call, .. } => all.push((call.clone(), times)),
                 Step::Chain { apart, .. } => add(apart, times, all),
-                Step::Repeat { times: own, steps } => {
+                Step::Repeat { times: own, steps, .. } => {
                     // What is only known on the way counts once.
                     let own = if let Node::Int(own) = own[own.root()] { f64::from(own.max(0)) } else { 1.0 };
                     add(steps, times * own, all);

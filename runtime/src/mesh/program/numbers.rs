@@ -2,8 +2,9 @@
 
 use crate::Result;
 use stencilc_compiler::analysis::levels::Known;
-use stencilc_compiler::ir::scalar::{Value, apply};
-use stencilc_compiler::ir::{Body, Handle, MeshProgram, Node, Precision, VariableId};
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::ir::{Body, Handle, MeshProgram, Precision, VariableId};
+use stencilc_compiler::program::evaluate;
 
 /// What is known of all numbers.
 #[derive(Clone, Copy)]
@@ -17,35 +18,17 @@ pub(crate) struct Scope<'a> {
 impl Scope<'_> {
     /// The numbers that a body reads.
     pub fn reads(&self, body: &Body) -> Vec<VariableId> {
-        let reads = body.iter().filter_map(|(_, node)| match node {
-            Node::Read { field, .. } => self.program.numbers.get(field.index()).copied(),
-            _ => None,
-        });
-        reads.collect()
+        let fields = self.program.program.numbers_in(body).into_iter();
+        fields.filter_map(|field| self.program.numbers.get(field.index()).copied()).collect()
     }
 
     /// The value of a body, whose numbers are given.
     pub fn value(&self, body: &Body, number: &mut dyn FnMut(VariableId) -> Result<Value>) -> Result<Value> {
         let numbers = &self.program.program.numbers;
-        let known = Known::new(numbers, self.precision, self.levels, self.params).values(body, 0);
-        let mut values: Vec<Value> = Vec::with_capacity(body.len());
-        for (id, node) in body.iter() {
-            let value = match (known[id.index()], node) {
-                (Some(value), _) => value,
-                (None, Node::Read { field, .. }) => match self.program.numbers.get(field.index()) {
-                    Some(&variable) => number(variable)?.rounded(self.precision),
-                    None => Value::Real(f64::NAN),
-                },
-                (None, Node::Choose { condition, yes, no }) => {
-                    values[if values[condition.index()] == Value::Bool(true) { yes } else { no }.index()]
-                }
-                (None, _) => {
-                    let operands: Vec<Value> = node.operands().iter().map(|operand| values[operand.index()]).collect();
-                    apply(self.precision, node, &operands).unwrap_or(Value::Real(f64::NAN))
-                }
-            };
-            values.push(value);
-        }
-        Ok(values.pop().unwrap_or(Value::Int(0)))
+        let known = Known::new(numbers, self.precision, self.levels, self.params);
+        evaluate(&known, body, &mut |field| match self.program.numbers.get(field.index()) {
+            Some(&variable) => number(variable),
+            None => Ok(Value::Real(f64::NAN)),
+        })
     }
 }

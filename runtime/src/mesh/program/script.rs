@@ -65,10 +65,11 @@ impl MeshScript {
                 Step::Chain { apart, .. } => all.append(&mut self.all(apart, merges)),
                 Step::Rename { from, to } => all.push(compiled::Step::Rename(*from, *to)),
                 Step::Number { to, value } => all.push(compiled::Step::Number(*to, value.clone())),
-                Step::Repeat { times, steps } => {
+                Step::Repeat { times, counter, steps } => {
                     let turns = vec![self.all(steps, merges)];
                     let times = Times::Of(times.clone());
-                    let own = Loop { times, turns, again: 0, names: Vec::new(), unrolled: None, whole: None };
+                    let (counter, names) = (*counter, Vec::new());
+                    let own = Loop { times, counter, turns, again: 0, names, unrolled: None, whole: None };
                     all.push(compiled::Step::Repeat(own));
                 }
             }
