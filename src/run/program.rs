@@ -111,6 +111,7 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
         written.animations.push(Animation::new(Look::new(&ready.checked, &name, args.level, FRAME_SIDE)?, path));
     }
     let (total, before) = (ready.total()?, ready.before());
+    let known = ready.knows_total().then_some(total);
     let left = total.saturating_sub(before);
     let frames = own.every.map_or(0, |every| left.div_ceil(every) + 1);
     animate::check_room(&written.animations, left, frames)?;
@@ -128,7 +129,8 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
     ready.read_by(Rc::new(move |name, text| texts.keep(name, text)));
     let checked = ready.checked.clone();
     let mut run = ready.start_on(platform)?;
-    let way = Way { args, checked: &checked, written: &written, kept: &kept, progress: &progress, json, total, since };
+    let way =
+        Way { args, checked: &checked, written: &written, kept: &kept, progress: &progress, json, total: known, since };
     let Done { steps, told, pace } = way.run(&mut run)?;
     let seconds = since.elapsed().as_secs_f64();
     drop(progress);

@@ -60,8 +60,8 @@ pub struct Way<'a> {
     pub progress: &'a Progress,
     /// Whether nothing but JSON is printed.
     pub json: bool,
-    /// Steps in all, as far as that is known before.
-    pub total: u64,
+    /// Steps in all, if that is known before.
+    pub total: Option<u64>,
     /// When it began to be compiled.
     pub since: Instant,
 }
@@ -118,7 +118,7 @@ impl Way<'_> {
         if self.args.of_program.every.is_some_and(|every| done.is_multiple_of(every)) {
             self.tell(run, told)?;
             // What the end holds is written there.
-            if done != self.total {
+            if self.total != Some(done) {
                 self.write(&|name| run.held(name), done)?;
             }
         }

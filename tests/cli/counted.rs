@@ -91,7 +91,7 @@ fn turns_with_numbers_are_what_they_are_written_out() {
 fn a_turn_goes_on_with_its_number() {
     let folder = folder();
     let read = |name: &str| fs::read(folder.path(name)).unwrap();
-    folder.done("mesh make triangles 6x5 -o tri.npz");
+    folder.done("mesh make triangles --size 6x5 -o tri.npz");
     let runs = [
         "run counted.stn --program forced --grid 16x8x2 --draw --out a=way.npy",
         "run mesh.stn --mesh tri.npz --draw --out q=way.npy",

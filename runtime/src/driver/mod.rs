@@ -18,7 +18,7 @@ use crate::array::Data;
 use crate::error::Result;
 use cycles::Cycle;
 use numbers::Shared;
-pub use script::{Arrays, Backend, Before, Computed, NumberOf, Position, Script, Uses, Write, total};
+pub use script::{Arrays, Backend, Before, Computed, NumberOf, Position, Script, Uses, Write, knows_total, total};
 use slots::{Slot, Slots};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -111,12 +111,6 @@ impl<B: Backend> Driver<B> {
     /// A number of repetitions is negative.
     pub fn total(&self) -> Result<u64> {
         total(&*self.script)
-    }
-
-    /// Whether it is known before how often all of them are run.
-    pub fn knows_total(&self) -> bool {
-        let is_known = |step: &Step| if let Step::Repeat(own) = step { self.script.is_known(own) } else { true };
-        self.script.steps().iter().all(is_known)
     }
 
     /// Runs the program from where it is to its end. `after` is told after each time of an outermost loop, or after several

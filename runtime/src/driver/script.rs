@@ -364,6 +364,11 @@ pub fn total(script: &dyn Script) -> Result<u64> {
     times(script.steps().iter(), script)
 }
 
+/// Whether it is known before how often all of them are run.
+pub fn knows_total(script: &dyn Script) -> bool {
+    script.steps().iter().all(|step| if let Step::Repeat(own) = step { script.is_known(own) } else { true })
+}
+
 /// The same of some of its steps.
 fn times<'a>(steps: impl Iterator<Item = &'a Step>, script: &dyn Script) -> Result<u64> {
     let mut total = 0u64;

@@ -5,7 +5,7 @@ use crate::build::Build;
 use crate::checkpoint::{About, Checkpoint};
 use crate::device::{ARCH, Device, Platform};
 use crate::drawing::Drawing;
-use crate::driver::{Backend, Driver, Script, total};
+use crate::driver::{Backend, Driver, Script, knows_total, total};
 use crate::error::{Error, Result};
 use crate::mesh::order::Ordering;
 use crate::mesh::program::kernels::{self as over_mesh, Reader, Renumbered};
@@ -100,6 +100,11 @@ impl Ready {
     /// A number of repetitions is negative.
     pub fn total(&self) -> Result<u64> {
         total(&*self.checked.script())
+    }
+
+    /// Whether it is known before: numbers that a program computes can say how often a loop is run.
+    pub fn knows_total(&self) -> bool {
+        knows_total(&*self.checked.script())
     }
 
     /// Another plan of a program on a grid than the job had.
