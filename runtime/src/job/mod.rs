@@ -295,6 +295,10 @@ impl Subject {
 fn chosen(mut programs: Vec<Subject>, mut stencils: Vec<Subject>, name: Option<&str>) -> Result<Subject> {
     let names: Vec<String> = programs.iter().chain(&stencils).map(|own| own.name().to_owned()).collect();
     let list = names.join(", ");
+    if names.is_empty() {
+        return Err(Error::call("the text has no stencil: what it has is there for texts that import it")
+            .help("give one that imports it, or write one: `stencil copy { in a; out b; b = a }`"));
+    }
     match name {
         None if programs.len() == 1 => Ok(programs.remove(0)),
         None if programs.is_empty() && stencils.len() == 1 => Ok(stencils.remove(0)),
