@@ -131,6 +131,21 @@ fn platform(args: &Args) -> Result<Platform> {
     open(device)
 }
 
+/// A device that runs kernels, for a command that does nothing without.
+///
+/// # Errors
+/// It is the CPU.
+pub fn with_kernels(given: Option<Device>, command: &str) -> Result<Device> {
+    match Device::choose(given) {
+        (Device::Cpu, no_gpu) => {
+            let why = no_gpu.map_or(String::new(), |error| format!(": {}", error.message));
+            Err(Error::call(format!("there is nothing to {command} on the cpu{why}"))
+                .help(format!("{command} on a machine with a GPU; --device emulate tries the call without one")))
+        }
+        (device, _) => Ok(device),
+    }
+}
+
 /// A device, to measure on.
 ///
 /// # Errors

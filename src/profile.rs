@@ -1,10 +1,14 @@
 //! `stencilc profile`: what hardware counters say of kernels, beside their times.
 
 mod table;
+mod ways;
 
+use crate::args::given::Names;
 use crate::args::kernels::{KernelsArgs, Named};
+use crate::args::mesh::MeshArgs;
 use crate::args::method::WARMUPS;
 use crate::args::shapes::Shapes;
+use crate::bench::mesh;
 use crate::bench::open;
 use crate::terminal::{self, Progress};
 use crate::{input, output};
@@ -20,7 +24,7 @@ use stencilc_runtime::bench::log::Log;
 use stencilc_runtime::bench::rows::{MachineFacts, Method, Row, Subject};
 use stencilc_runtime::bench::sweep::{STEPS, Sweep, Swept};
 use stencilc_runtime::device::Platform;
-use stencilc_runtime::profile::metrics::{METRICS, Metric};
+use stencilc_runtime::profile::metrics::{Counters, METRICS, Metric};
 use stencilc_runtime::profile::{Launcher, Ncu, Profile};
 use stencilc_runtime::{Error, Fault, Result};
 
@@ -30,6 +34,9 @@ const ALL_STEPS: usize = STEPS + 1;
 /// Arguments of `profile`.
 #[derive(clap::Args)]
 pub struct Args {
+    /// First, since fields take what they find.
+    #[command(flatten)]
+    names: Names,
     #[command(flatten)]
     kernels: KernelsArgs,
     /// Blocks of threads: usual (the strategy's own), few (four more), thesis (powers of two, 32 along x and more, 32 to 512
@@ -46,6 +53,10 @@ pub struct Args {
     /// toolkit
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::ExecutablePath)]
     ncu: Option<PathBuf>,
+    #[command(flatten)]
+    of_program: ways::ProgramArgs,
+    #[command(flatten)]
+    over: MeshArgs,
     /// How long Nsight Compute may take for one kernel
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..))]
     timeout: u32,
@@ -73,15 +84,21 @@ pub struct Done {
 /// interpreter; or something is wrong with the file, the call or the grid.
 pub fn profile(args: &Args, json: bool) -> Result<()> {
     let input = input::load(&args.kernels.file)?;
-    let stencil = input.stencil(args.kernels.stencil.as_deref())?;
-    input.tell_of_programs(args.kernels.stencil.as_deref(), "profile", &stencil.name);
-    let device = device(args)?;
-    let ncu = Ncu::find(args.ncu.as_deref())?;
-    let platform = open(device)?;
+    let (program, stencil) = (args.of_program.program.as_deref(), args.kernels.stencil.as_deref());
+    if let Some(subject) = mesh::Subject::of(&input, program, stencil, false)? {
+        return ways::over_a_mesh(args, &subject, json);
+    }
+    args.over.refuse()?;
+    if let Some(program) = input.program(program, stencil)? {
+        return ways::of_a_program(args, &input, program, json);
+    }
+    let stencil = input.stencil(stencil)?;
+    args.names.refuse_of_programs(&stencil.name)?;
+    let mut counting = Counting::new(args)?;
+    let platform = open(counting.device)?;
     let machine = platform.facts();
-    let log = args.output.as_deref().map(Log::open).transpose()?;
+    let mut log = args.output.as_deref().map(Log::open).transpose()?;
     output::tell_dropped(log.as_ref());
-    let mut counted = Counted { log, metrics: METRICS.to_vec() };
     let grids = args.kernels.grids(&platform)?;
     let choices = |own| Ok((own, args.kernels.choices(&args.blocks, own)?));
     let of_each: Vec<_> = args.kernels.precisions().into_iter().map(choices).collect::<Result<_>>()?;
@@ -95,16 +112,16 @@ pub fn profile(args: &Args, json: bool) -> Result<()> {
             progress.aside(|| args.kernels.tell_drawn(&problem, &mut told));
             let case = Case::new(problem, &platform, args.method())?;
             let subject = case.subject(&args.kernels.file, &input.source.text, grid.name.clone(), args.kernels.seed);
-            let work = Work { args, ncu: &ncu, platform: &platform, device, machine: &machine, case: &case, grid };
-            let one = work.done(subject, choices, &mut counted, &progress)?;
+            let work = Work { args, platform: &platform, machine: &machine, case: &case, grid };
+            let one = work.done(subject, choices, (&mut counting, &mut log), &progress)?;
             if !json {
-                progress.aside(|| terminal::print(&table::text(&one, &machine, &ncu)))?;
+                progress.aside(|| terminal::print(&table::text(&one, &machine, &counting.ncu)))?;
             }
             done.push(one);
         }
     }
     drop(progress);
-    report(args, &machine, &ncu, &done, json)
+    report(args, &machine, &counting.ncu, &done, json)
 }
 
 /// What kernels run on, which has counters.
@@ -118,25 +135,44 @@ fn device(args: &Args) -> Result<Device> {
     }
 }
 
+/// Nsight Compute, and what is counted with it.
+struct Counting {
+    ncu: Ncu,
+    device: Device,
+    metrics: Vec<Metric>,
+    patience: Duration,
+}
+
+impl Counting {
+    fn new(args: &Args) -> Result<Self> {
+        let device = device(args)?;
+        let patience = Duration::from_secs(args.timeout.into());
+        Ok(Self { ncu: Ncu::find(args.ncu.as_deref())?, device, metrics: METRICS.to_vec(), patience })
+    }
+
+    /// Counts in the first launch of a kernel by this program, which is given these words.
+    fn count(&mut self, words: Vec<String>, kernel: &str) -> Result<Counters> {
+        let program = std::env::current_exe()
+            .map_err(|error| Error::input(format!("this program's own file is not to be found: {error}")))?;
+        let launcher = Launcher { program, arguments: words, kernel: kernel.to_owned() };
+        self.ncu.count(&launcher, &mut self.metrics, self.patience)
+    }
+}
+
 /// The kernels of one case, to be counted in.
 struct Work<'a> {
     args: &'a Args,
-    ncu: &'a Ncu,
     platform: &'a Platform,
-    device: Device,
     machine: &'a MachineFacts,
     case: &'a Case,
     grid: &'a Named,
 }
 
-/// What was counted so far, and what there is to count.
-struct Counted {
-    log: Option<Log<Profile>>,
-    metrics: Vec<Metric>,
-}
+/// What counts, and the file that has what was counted before.
+type To<'a> = (&'a mut Counting, &'a mut Option<Log<Profile>>);
 
 impl Work<'_> {
-    fn done(&self, subject: Subject, choices: &[Choices], counted: &mut Counted, progress: &Progress) -> Result<Done> {
+    fn done(&self, subject: Subject, choices: &[Choices], to: To, progress: &Progress) -> Result<Done> {
         let Work { platform, machine, case, .. } = *self;
         let sweep = Sweep { platform, machine, case, subject: &subject, method: self.args.method() };
         let swept = sweep.run(choices, &mut None, &|steps| progress.advance(steps))?;
@@ -146,25 +182,24 @@ impl Work<'_> {
         let mut done =
             Done { subject, limit: case.limit.clone(), swept, profiles: Vec::new(), failed: Vec::new(), found: 0 };
         for row in rows {
-            self.add(row, &mut done, counted)?;
+            self.add(row, &mut done, (&mut *to.0, &mut *to.1))?;
             progress.advance(1);
         }
         Ok(done)
     }
 
     /// Counts in one kernel, or takes what is in the file.
-    fn add(&self, row: Row, done: &mut Done, counted: &mut Counted) -> Result<()> {
-        let key = Profile::key_of(&row, self.ncu);
-        if let Some(found) = counted.log.as_ref().and_then(|log| log.get(&key)) {
+    fn add(&self, row: Row, done: &mut Done, (counting, log): To) -> Result<()> {
+        let key = Profile::key_of(&row, &counting.ncu);
+        if let Some(found) = log.as_ref().and_then(|log| log.get(&key)) {
             done.profiles.push(found.clone());
             done.found += 1;
             return Ok(());
         }
-        let patience = Duration::from_secs(self.args.timeout.into());
-        match self.ncu.count(&self.launcher(&row)?, &mut counted.metrics, patience) {
+        match counting.count(self.words(&row, counting.device), row.kernel.name.as_deref().unwrap_or_default()) {
             Ok(counters) => {
-                let profile = Profile::new(row, self.ncu, counters);
-                if let Some(log) = &mut counted.log {
+                let profile = Profile::new(row, &counting.ncu, counters);
+                if let Some(log) = log {
                     log.append(&profile)?;
                 }
                 done.profiles.push(profile);
@@ -175,23 +210,15 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// This program, told to launch the kernel once.
-    fn launcher(&self, row: &Row) -> Result<Launcher> {
-        let program = std::env::current_exe()
-            .map_err(|error| Error::input(format!("this program's own file is not to be found: {error}")))?;
+    /// What `run` is told, so that it launches the kernel.
+    fn words(&self, row: &Row, device: Device) -> Vec<String> {
         let Subject { file, stencil, parameters, seed, .. } = &row.subject;
-        let seed = seed.to_string();
-        let device = self.device.to_string();
+        let (seed, device) = (seed.to_string(), device.to_string());
         let fixed = ["run", file, "--stencil", stencil, "--seed", &seed, "--device", &device, "--json"];
         let settings = parameters.iter().flat_map(|(name, value)| ["--set".to_owned(), format!("{name}={value}")]);
-        let arguments = fixed
-            .into_iter()
-            .map(str::to_owned)
-            .chain(shlex::split(&row.kernel.options).unwrap_or_default())
-            .chain(self.grid.words.iter().cloned())
-            .chain(settings)
-            .collect();
-        Ok(Launcher { program, arguments, kernel: row.kernel.name.clone().unwrap_or_default() })
+        let options = shlex::split(&row.kernel.options).unwrap_or_default();
+        let fixed = fixed.into_iter().map(str::to_owned);
+        fixed.chain(options).chain(self.grid.words.iter().cloned()).chain(settings).collect()
     }
 }
 

@@ -67,7 +67,7 @@ pub struct Args {
     /// The level to draw, from 0; if not given, the middle of those computed
     #[arg(long, value_name = "K", requires = "Pictures")]
     level: Option<usize>,
-    /// A cell to print at; it may be given again. If not given, the middle of the computed cells
+    /// A cell to print at, over a mesh an element or ELEMENT,K; it may be given again. If not given, the middle of what is computed
     #[arg(long, value_name = "I,J,K")]
     at: Vec<At>,
     /// Show the bits of printed values, too

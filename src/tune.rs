@@ -10,7 +10,7 @@ use crate::args::mesh::MeshArgs;
 use crate::args::method::MethodArgs;
 use crate::args::shapes::Shapes;
 use crate::bench::mesh::Subject as OverMesh;
-use crate::bench::{open, table};
+use crate::bench::{open, table, with_kernels};
 use crate::input::{self, Input};
 use crate::terminal::{self, Progress};
 use serde_json::{Value, json};
@@ -167,13 +167,7 @@ fn count_are(kernels: usize) -> String {
 impl Args {
     /// What is measured on.
     fn device(&self) -> Result<Device> {
-        let (device, no_gpu) = Device::choose(self.search.0.device);
-        if device == Device::Cpu {
-            let why = no_gpu.map_or(String::new(), |error| format!(": {}", error.message));
-            return Err(Error::call(format!("there is nothing to tune on the cpu{why}"))
-                .help("tune on a machine with a GPU; --device emulate tries the call without one"));
-        }
-        Ok(device)
+        with_kernels(self.search.0.device, "tune")
     }
 
     /// Where what is found of a stencil or program is kept, which is better asked before the search than after it.

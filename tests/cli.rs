@@ -27,6 +27,7 @@ mod test;
 mod test_mesh;
 mod tune;
 mod tune_program;
+mod verbs;
 mod verify;
 
 use crate::common::folder::{Folder, text};

@@ -9,7 +9,7 @@ use stencilc_compiler::analysis::{
     extents::{Extents, extents},
 };
 use stencilc_compiler::grid::Grid;
-use stencilc_compiler::ir::{Handle, Precision, Stencil};
+use stencilc_compiler::ir::{Handle, Place, Precision, Stencil};
 use stencilc_compiler::plan::{Choices, Math, variants};
 use stencilc_runtime::Data;
 use stencilc_runtime::emulate::{Compiler, Settings};
@@ -147,7 +147,7 @@ fn every_print() {
             u = t
         }";
     let stencil = &lowered("shown", text)[0];
-    let prints: Vec<Stencil> = (0..).map_while(|number| Some(stencil.of_print(number)?.0)).collect();
+    let prints: Vec<Stencil> = (0..).map_while(|number| Some(stencil.of_print(number, Place::CELLS)?.0)).collect();
     assert_eq!(prints.len(), 5);
     // A print has the stencil's inputs, whether it reads them or not, and compilers warn of those that it does not.
     check_each("shown", prints, Grid::rows(19, 13, 6), &[], false);

@@ -4,7 +4,7 @@ use crate::common::lowered;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stencilc_compiler::grid::{Adjacency, Grid};
-use stencilc_compiler::ir::{Handle, Precision, Stencil};
+use stencilc_compiler::ir::{Handle, Place, Precision, Stencil};
 use stencilc_runtime::interpreter::{Choice, cover};
 use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::test::interpreted;
@@ -282,7 +282,7 @@ fn values_for_nobody_are_left_out() {
     let problem = problem(text);
     assert_eq!(problem.region.i, 0..GRID.ni);
     assert!(problem.stencil.stores.iter().all(|store| store.sweep.is_none()));
-    let (print, _) = problem.stencil.of_print(0).unwrap();
+    let (print, _) = problem.stencil.of_print(0, Place::CELLS).unwrap();
     assert_eq!(print.stores.len(), 2);
 }
 

@@ -149,7 +149,8 @@ pub fn save<B: Backend>(path: &Path, about: &About, driver: &Driver<B>) -> Resul
     };
     let mut names: BTreeMap<usize, String> = BTreeMap::new();
     let (mut values, mut numbers) = (Vec::new(), Vec::new());
-    for (variable, slot) in driver.bound() {
+    // What prints show is computed anew.
+    for (variable, slot) in driver.bound().into_iter().filter(|(variable, _)| !variables[*variable].is_shown) {
         let array = match names.entry(slot) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
@@ -428,7 +429,7 @@ fn only_counts(program: &Program, step: usize) -> Vec<String> {
         }
     }
     let (mut counts, mut others) = (Vec::new(), Vec::new());
-    for (n, action) in program.actions.iter().enumerate() {
+    for (n, action) in program.own_actions().into_iter().enumerate() {
         match action {
             Action::Repeat(repeat) if n >= step => {
                 params(program, &repeat.times, &mut counts);

@@ -155,6 +155,17 @@ impl Problem {
         self.sharing = Some(Sharing::new(&prepared, self.precision, self.grid, self.adjacency.as_deref()));
     }
 
+    /// The values of its parameters, as `--set` says them.
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        let names = self.stencil.params.iter().map(|(_, param)| param.name.clone());
+        let spelled = |value: &Value| match value {
+            Value::Real(x) => format!("{x:?}"),
+            Value::Int(x) => x.to_string(),
+            Value::Bool(x) => x.to_string(),
+        };
+        names.zip(self.params.iter().map(spelled)).collect()
+    }
+
     /// What the interpreter is given.
     pub fn job<'a>(&'a self, inputs: &'a [Option<&'a Data>]) -> Job<'a> {
         Job {

@@ -1,6 +1,6 @@
 //! `stencilc bench` of what runs over a mesh: every strategy, layout and order.
 
-use super::Args;
+use super::{Args, with_kernels};
 use crate::args::kernels::KernelsArgs;
 use crate::args::mesh::{MeshArgs, Threads};
 use crate::drawn::{DrawnOver, refuse_of_grids};
@@ -16,7 +16,6 @@ use std::sync::Arc;
 use stencilc_compiler::ir::MeshProgram;
 use stencilc_compiler::mesh::{Merge, VectorLayout};
 use stencilc_runtime::build::Usage;
-use stencilc_runtime::device::Platform;
 use stencilc_runtime::measure::STEPS;
 use stencilc_runtime::mesh::order::auto;
 use stencilc_runtime::mesh::program::ways::{Asked, MERGES, Meter, Row, Ways};
@@ -82,14 +81,21 @@ impl<'a> Subject<'a> {
         if self.is_stencil { "stencil" } else { "program" }
     }
 
-    /// The problem, in the first precision that is asked for; of a program, with so many steps of its outermost loops.
+    /// The problem; of a program, with so many steps of its outermost loops.
     ///
     /// # Errors
-    /// There is no mesh, or it is another than the program's; or a parameter does not fit.
+    /// Several precisions are asked for; there is no mesh, or it is another than the program's; or a parameter does not fit.
     pub fn problem(&self, kernels: &KernelsArgs, over: &MeshArgs, times: u32) -> Result<Arc<MeshProblem>> {
+        let &[precision] = kernels.precisions().as_slice() else {
+            return Err(Error::call(format!(
+                "`{}` runs over a mesh, in one precision at once",
+                self.program.program.name
+            ))
+            .help("give --precision f64, and then --precision f32"));
+        };
         let problem = DrawnOver {
             program: &self.program,
-            precision: kernels.precisions().first().copied().unwrap_or_default(),
+            precision,
             contract: kernels.code.contract,
             over,
             levels: kernels.levels,
@@ -144,16 +150,7 @@ pub fn bench(args: &Args, subject: &Subject, json: bool) -> Result<()> {
     let texts = Rc::new(Texts::new(own.texts.as_deref())?);
     let asked = subject.asked(&own.over, &of_program.fuse)?;
     let mut ways = Ways::new(subject.problem(kernels, &own.over, of_program.times)?);
-    let (device, no_gpu) = Device::choose(kernels.device);
-    if let Some(error) = no_gpu {
-        terminal::note(&format!("no kernel is measured: {}; --device emulate tries the call", error.message));
-    }
-    let platform = device.open(2)?;
-    if matches!(platform, Platform::Cpu) {
-        return Err(
-            Error::call("the interpreter has no strategies to measure").help("give --device cuda or --device emulate")
-        );
-    }
+    let platform = with_kernels(kernels.device, "measure")?.open(2)?;
     let mut why = None;
     for name in own.over.orders(&[auto::AUTO]) {
         let ordered = own.over.ordering(&ways.problem, name)?;
@@ -204,14 +201,18 @@ pub fn tell_refused(ways: &Ways) {
     }
 }
 
-/// Whether everything is right that was measured.
+/// Whether everything is right that was measured; which ways failed is told.
 ///
 /// # Errors
 /// Something is not.
 pub fn check_right(ways: &Ways) -> Result<()> {
-    match ways.rows().filter(|row| row.is_wrong()).count() {
-        0 => Ok(()),
-        wrong => Err(Error::check(format!("{} differ from the interpreter", terminal::count(wrong, "kernel")))),
+    for (options, error) in &ways.failed {
+        terminal::error(&Error::check(format!("{options}: {}", error.message)));
+    }
+    match (ways.rows().filter(|row| row.is_wrong()).count(), ways.failed.len()) {
+        (0, 0) => Ok(()),
+        (0, failed) => Err(Error::check(format!("{} failed", terminal::count(failed, "way")))),
+        (wrong, _) => Err(Error::check(format!("{} differ from the interpreter", terminal::count(wrong, "kernel")))),
     }
 }
 

@@ -1,12 +1,11 @@
 //! `stencilc bench` of a program: how long a step takes by each plan.
 
-use super::{Args, open};
+use super::{Args, open, with_kernels};
 use crate::args::program::{parse_steps, plan_kind};
 use crate::input::Input;
 use crate::terminal::{self, Progress};
 use serde_json::json;
 use stencilc_compiler::ir::Program;
-use stencilc_runtime::Device;
 use stencilc_runtime::measure::STEPS;
 use stencilc_runtime::program::measure::{Plans, candidates, enough};
 use stencilc_runtime::program::plan::PlanKind;
@@ -38,11 +37,12 @@ pub struct ProgramArgs {
 /// # Errors
 /// A plan differs from the interpreter; or something is wrong with the call, the grid or the device.
 pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Result<()> {
-    let (device, no_gpu) = Device::choose(args.kernels.device);
-    if let Some(error) = no_gpu {
-        terminal::note(&format!("no plan is measured: {}; --device emulate tries the call", error.message));
+    let of_stencils = [("--output", args.output.is_some()), ("--csv", args.csv.is_some())];
+    if let Some((option, _)) = of_stencils.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(Error::call(format!("{option} is for kernels of stencils, and `{}` is a program", program.name))
+            .help("--json has all that is measured"));
     }
-    let platform = open(device)?;
+    let platform = open(with_kernels(args.kernels.device, "measure")?)?;
     let facade = program.facade();
     let method = args.method.method();
     let own = &args.of_program;

@@ -1,6 +1,7 @@
 //! What was counted, as a table: the fastest kernel first.
 
 use super::Done;
+use super::ways::{Case, Kernel};
 use crate::bench::table::{heading, kernel};
 use crate::terminal;
 use stencilc_runtime::bench::rows::MachineFacts;
@@ -12,6 +13,56 @@ const LEGEND: &str = "\
 L1, L2, DRAM: bytes a cell that threads load from the first-level cache, it from the second, that from memory; stored: bytes a
 cell that go to memory; least: bytes a cell if every field and table moves once; shared: passes a cell through shared memory
 ";
+
+/// What the columns of a way's kernels are.
+const LEGEND_OF_WAYS: &str = "\
+us: of the launch that was counted; of peak: of what memory can move; loaded, stored: MB from and to memory
+";
+
+/// The kernels of a way to compute a program, or something over a mesh.
+pub fn of_way(case: &Case, machine: &MachineFacts, ncu: &Ncu) -> String {
+    let Case { name, precision, place, way, us, of_copy, kernels, .. } = case;
+    let of_copy = of_copy.map_or(String::new(), |part| format!(", {part:.3} of the copy's speed"));
+    let mut text = format!("{name} {} {place}, on {}\n{us:.2} us{of_copy}: {way}\n", precision.name(), machine.name);
+    text.push_str(&format!("one launch of each counted by Nsight Compute {}, with empty caches\n", ncu.version));
+    let titles =
+        ["us", "of peak", "occupancy", "issue", "waits", "L1 hits", "L2 hits", "useful", "loaded", "stored", "kernel"];
+    let mut rows = vec![titles.map(str::to_owned).to_vec()];
+    for Kernel { kernel, counters, .. } in kernels.iter().filter(|own| own.failed.is_none()) {
+        let number = |name: &str, unit: f64| {
+            let value = counters.get(name).and_then(|counter| counter.value);
+            value.map_or_else(|| "-".to_owned(), |value| format!("{:.2}", value / unit))
+        };
+        let percent = |name: &str| {
+            let value = counters.get(name).and_then(|counter| counter.value);
+            value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}%"))
+        };
+        rows.push(vec![
+            number("duration", 1e3),
+            percent("dram_share"),
+            percent("occupancy"),
+            percent("issue_slots"),
+            percent("memory_stalls"),
+            percent("l1_hits"),
+            percent("l2_hits"),
+            percent("load_efficiency"),
+            number("dram_read", 1e6),
+            number("dram_written", 1e6),
+            kernel.clone(),
+        ]);
+    }
+    if rows.len() > 1 {
+        let numbers: Vec<usize> = (0..titles.len() - 1).collect();
+        text.push_str(&terminal::table(&rows, &numbers));
+        text.push_str(LEGEND_OF_WAYS);
+    }
+    for own in kernels {
+        if let Some(reason) = &own.failed {
+            text.push_str(&format!("FAILED  {}: {reason}\n", own.kernel));
+        }
+    }
+    text
+}
 
 /// What came of one case.
 pub fn text(done: &Done, machine: &MachineFacts, ncu: &Ncu) -> String {

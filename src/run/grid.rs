@@ -16,11 +16,10 @@ use stencilc_runtime::{Error, Result};
 
 /// Refuses options that are about one stencil.
 pub fn refuse_options(args: &Args, program: &Program) -> Result<()> {
-    let given = [("--at", !args.at.is_empty()), ("--bits", args.bits), ("--runs", args.runs != 1)];
-    match given.into_iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => Err(Error::call(format!("{option} is for stencils, and `{}` is a program", program.name))
+    match args.runs {
+        1 => Ok(()),
+        _ => Err(Error::call(format!("--runs is for stencils, and `{}` is a program", program.name))
             .help("run one of its stencils: --stencil NAME")),
-        None => Ok(()),
     }
 }
 

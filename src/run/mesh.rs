@@ -19,13 +19,15 @@ use stencilc_runtime::tune::database::{EMULATOR, For};
 use stencilc_runtime::{Device, Error, Result, mesh};
 
 /// Options of `run` that also make sense over meshes, beside those of all commands.
-const OPTIONS: [&str; 17] = [
+const OPTIONS: [&str; 19] = [
     "inputs",
     "draw",
     "outputs",
     "vtu",
     "texts",
     "cast",
+    "at",
+    "bits",
     "program",
     "fuse",
     "every",

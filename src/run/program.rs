@@ -10,6 +10,7 @@ use super::{Args, Declared, DeclaredField, PICTURE, Steps, arrays, grid, mesh, t
 use crate::args::program::PlanArgs;
 use crate::args::{self, Pair};
 use crate::input::Input;
+use crate::print::{self, Cells, Printing};
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
 use serde_json::{Map, Value, json};
@@ -81,8 +82,12 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
     let numbers = declared.fields.iter().filter(|own| own.is_number && own.is_written);
     let numbers: Vec<String> = numbers.map(|own| own.name.clone()).collect();
     let given = declared.fields.iter().filter(|own| own.is_read).map(|own| own.name.clone()).collect();
-    let is_silent =
-        files.is_empty() && plots.is_empty() && animated.is_empty() && numbers.is_empty() && own.checkpoint.is_none();
+    let is_silent = files.is_empty()
+        && plots.is_empty()
+        && animated.is_empty()
+        && numbers.is_empty()
+        && own.checkpoint.is_none()
+        && !subject.program().prints();
     if own.every.is_some() && is_silent {
         return Err(Error::call("--every says how often something is written, and nothing is")
             .help("add --out NAME=FILE.npy, --plot NAME=FILE.png or --checkpoint FILE.npz, or leave it out"));
@@ -96,9 +101,11 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
     input.warn_of_program(subject.program(), choices.precision);
 
     let since = Instant::now();
-    let job = job(args, input, subject)?;
+    let job = job(args, input, subject)?.printing();
     let mut ready = resumed.into_iter().fold(job, Job::resume).ready()?;
     let problem_seconds = since.elapsed().as_secs_f64();
+    let cells = cells(args, &declared, &ready)?;
+    print::tell(ready.prints(), &input.source);
     let mut written = Written { files, pictures: Vec::new(), animations: Vec::new(), numbers, given };
     if let Checked::Mesh(problem) = &ready.checked {
         outputs::check(&mut written.files, args.vtu.as_deref(), problem)?;
@@ -128,16 +135,30 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
     }
     ready.read_by(Rc::new(move |name, text| texts.keep(name, text)));
     let checked = ready.checked.clone();
+    let drawn = if own.resume.is_some() { &[] } else { checked.drawn() };
+    if !json && !drawn.is_empty() {
+        progress.aside(|| terminal::note(&format!("drawn at random, with seed {}: {}", args.seed, drawn.join(", "))));
+    }
     let mut run = ready.start_on(platform)?;
-    let way =
-        Way { args, checked: &checked, written: &written, kept: &kept, progress: &progress, json, total: known, since };
-    let Done { steps, told, pace } = way.run(&mut run)?;
+    let way = Way {
+        args,
+        checked: &checked,
+        written: &written,
+        kept: &kept,
+        cells: &cells,
+        source: &input.source,
+        progress: &progress,
+        json,
+        total: known,
+        since,
+    };
+    let Done { steps, told, printed: printed_before, pace } = way.run(&mut run)?;
     let seconds = since.elapsed().as_secs_f64();
     drop(progress);
     animate::save(&written.animations, own.animate.fps)?;
 
     let Results { fields: summaries, numbers } = results(&checked, &run, &written.numbers)?;
-    let drawn = if own.resume.is_some() { &[] } else { checked.drawn() };
+    let printed = run.printed(&|print| cells.of(print))?;
     let name = checked.script().program().name.clone();
     if json {
         let all = json!({
@@ -146,6 +167,8 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
             "precision": choices.precision,
             "pace": pace,
             "outputs": summaries,
+            "prints": print::json(&printed, &input.source),
+            "printed_on_the_way": printed_before,
             "drawn": drawn,
             "seed": args.seed,
             "timings": {
@@ -174,9 +197,6 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
         let [all, special] = [all, special].map(|own| own.as_object().cloned().unwrap_or_default());
         return terminal::json(&Value::Object(all.into_iter().chain(special).collect()));
     }
-    if !drawn.is_empty() {
-        terminal::note(&format!("drawn at random, with seed {}: {}", args.seed, drawn.join(", ")));
-    }
     let place = match &checked {
         Checked::Grid(problem) => format!("grid {}", problem.outer.grid),
         Checked::Mesh(problem) => mesh::sizes_text(problem),
@@ -201,6 +221,7 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
     }
     let rows: Vec<Vec<String>> = summaries.iter().map(Summary::row).collect();
     text.push_str(&terminal::table(&rows, &Summary::NUMBERS));
+    text.push_str(&print::table(&printed, &cells, &input.source, None));
     terminal::print(&text)
 }
 
@@ -237,6 +258,18 @@ fn declared(subject: &Subject, input: &Input) -> Declared {
         fields: program.variables.iter().filter_map(field).collect(),
         has_parts: matches!(subject, Subject::Mesh(_)),
     }
+}
+
+/// Where prints are shown.
+fn cells(args: &Args, declared: &Declared, ready: &Ready) -> Result<Cells> {
+    let (middle, fields) = match &ready.checked {
+        Checked::Grid(problem) => (Some(problem.outer.region.clone()), problem.staged.program.stencils.as_slice()),
+        Checked::Mesh(problem) => (None, problem.program.program.stencils.as_slice()),
+    };
+    let field = fields.iter().flat_map(|own| own.fields.iter()).map(|(_, field)| field);
+    let field = field.into_iter().find(|field| field.role.is_read());
+    let places = ready.prints().map(|print| (print.grid, print.set.as_deref())).collect();
+    Cells::new(&args.at, args.bits, Printing { what: declared.what.clone(), field, places, middle })
 }
 
 /// What is asked for: arrays, parameters, where it is computed.

@@ -5,7 +5,7 @@ use super::timings::{KernelTimings, Timings};
 use super::{ARRAY, Args, Declared, PICTURE, Steps, arrays, note_replaced, targets};
 use crate::args::{self, Chosen, KernelArgs};
 use crate::input::Input;
-use crate::print::{self, Prints};
+use crate::print::{self, Cells, Printing};
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
 use crate::tuned::Sought;
@@ -25,6 +25,7 @@ use stencilc_runtime::device::Platform;
 use stencilc_runtime::execute::{Repeat, execute};
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::machine::Machine;
+use stencilc_runtime::print::{Printed, printed};
 use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::tune::database::EMULATOR;
 use stencilc_runtime::verify::plan_for;
@@ -72,7 +73,7 @@ pub fn run(args: &Args, input: &Input, json: bool, start: Instant) -> Result<()>
     };
     let pictures = plots.iter().map(|(id, path)| Ok((*id, path, level(args.level, &problem, *id)?)));
     let pictures = pictures.collect::<Result<Vec<_>>>()?;
-    let cells = print::cells(&args.at, args.bits, &problem)?;
+    let cells = cells(args, &problem)?;
 
     let since = Instant::now();
     let platform = device.open(2)?;
@@ -98,10 +99,10 @@ pub fn run(args: &Args, input: &Input, json: bool, start: Instant) -> Result<()>
         data.as_ref().map(|data| Summary::new(field, data, problem.grid, &problem.region))
     });
     let summaries: Vec<Summary> = summaries.collect();
-    let prints = Prints::new(&mut problem, cells, args.bits, &mut |problem| Ok(how.compute(problem, 1)?.0))?;
+    let prints = printed(&mut problem, &|print| cells.of(print), &mut |problem| Ok(how.compute(problem, 1)?.0))?;
     timings.total = start.elapsed().as_secs_f64();
-    prints.tell(&problem.stencil, &input.source);
-    let results = Results { summaries: &summaries, prints: &prints, source: &input.source };
+    print::tell(prints.iter().map(|own| &own.print), &input.source);
+    let results = Results { summaries: &summaries, prints: &prints, cells: &cells, source: &input.source };
     report(args, &problem, device, &choices, &results, &timings, json)
 }
 
@@ -118,6 +119,15 @@ fn tuned(args: &Args, source: &Source, problem: &Problem, device: Device, choice
     let (stencil, neighbours) = (&problem.stencil.name, problem.adjacency.as_deref().map(hash_of_neighbours));
     let sought = Sought { source: &source.text, stencil, choices, extents: problem.grid, neighbours };
     sought.on(&gpu, |own| plan_for(problem, own).map(|_| ()))
+}
+
+/// Where its prints are shown.
+fn cells(args: &Args, problem: &Problem) -> Result<Cells> {
+    let stencil = &problem.stencil;
+    let field = stencil.fields.iter().map(|(_, field)| field).find(|field| field.role.is_read());
+    let places = stencil.prints.iter().map(|_| (problem.grid, None)).collect();
+    let middle = Some(problem.region.clone());
+    Cells::new(&args.at, args.bits, Printing { what: format!("stencil `{}`", stencil.name), field, places, middle })
 }
 
 fn problem(args: &Args, stencil: &Stencil, choices: &Choices) -> Result<Problem> {
@@ -198,16 +208,16 @@ impl How<'_> {
         problem: &Problem,
         runs: u32,
     ) -> Result<(Vec<Option<Data>>, KernelTimings)> {
-        let printed = Printed::new(problem, self.choices, self.start, startup_seconds)?;
-        let built = machine.compile(&printed.kernel.name, &printed.kernel.text)?;
+        let written = Written::new(problem, self.choices, self.start, startup_seconds)?;
+        let built = machine.compile(&written.kernel.name, &written.kernel.text)?;
         let since = Instant::now();
-        let loaded = machine.bring(&built.compiled.image, &printed.kernel.name, &printed.kernel.text)?;
-        ran(machine, printed, &built, &loaded, since, problem, runs)
+        let loaded = machine.bring(&built.compiled.image, &written.kernel.name, &written.kernel.text)?;
+        ran(machine, written, &built, &loaded, since, problem, runs)
     }
 }
 
 /// A kernel, and what it took to come by it so far.
-struct Printed {
+struct Written {
     plan: Plan,
     kernel: cuda::Kernel,
     /// When the program started.
@@ -217,7 +227,7 @@ struct Printed {
     print_seconds: f64,
 }
 
-impl Printed {
+impl Written {
     fn new(problem: &Problem, choices: &Choices, start: Instant, startup_seconds: f64) -> Result<Self> {
         let since = Instant::now();
         let plan = plan_for(problem, choices)?;
@@ -232,7 +242,7 @@ impl Printed {
 /// Runs a kernel on a machine, which has begun to load it at `since`.
 fn ran<M: Machine>(
     machine: &M,
-    printed: Printed,
+    written: Written,
     built: &Built,
     loaded: &M::Kernel,
     since: Instant,
@@ -240,17 +250,17 @@ fn ran<M: Machine>(
     runs: u32,
 ) -> Result<(Vec<Option<Data>>, KernelTimings)> {
     let load = since.elapsed().as_secs_f64();
-    let before = printed.start.elapsed().as_secs_f64() - printed.startup_seconds;
+    let before = written.start.elapsed().as_secs_f64() - written.startup_seconds;
     let mut execution =
-        execute(machine, &printed.plan, &printed.kernel, loaded, problem, Repeat::usual(runs as usize))?;
+        execute(machine, &written.plan, &written.kernel, loaded, problem, Repeat::usual(runs as usize))?;
     if let Some(damage) = execution.damage.first() {
         return Err(Error::check(format!("the kernel is wrong: {damage}"))
             .help("this is a fault of the compiler; please report it"));
     }
     let timings = KernelTimings {
-        startup: printed.startup_seconds,
-        plan: printed.plan_seconds,
-        print: printed.print_seconds,
+        startup: written.startup_seconds,
+        plan: written.plan_seconds,
+        print: written.print_seconds,
         compile: built.seconds,
         compile_cached: built.cached,
         load,
@@ -277,7 +287,8 @@ fn median(times: &mut [f64]) -> f64 {
 /// What came out.
 struct Results<'a> {
     summaries: &'a [Summary],
-    prints: &'a Prints,
+    prints: &'a [Printed],
+    cells: &'a Cells,
     source: &'a Source,
 }
 
@@ -290,7 +301,7 @@ fn report(
     timings: &Timings,
     json: bool,
 ) -> Result<()> {
-    let Results { summaries, prints, source } = results;
+    let Results { summaries, prints, cells, source } = results;
     let Problem { stencil, grid, region, drawn, .. } = problem;
     if json {
         return terminal::json(&json!({
@@ -301,7 +312,7 @@ fn report(
             "precision": problem.precision,
             "choices": choices,
             "outputs": summaries,
-            "prints": prints.json(stencil, source),
+            "prints": print::json(prints, source),
             "drawn": drawn,
             "seed": args.seed,
             "timings": timings,
@@ -318,7 +329,7 @@ fn report(
         format!("{} on {device} ({how}), {}, grid {grid}, computed {region}\n", stencil.name, problem.precision.name());
     let rows: Vec<Vec<String>> = summaries.iter().map(Summary::row).collect();
     text.push_str(&terminal::table(&rows, &Summary::NUMBERS));
-    text.push_str(&prints.text(stencil, source));
+    text.push_str(&print::table(prints, cells, source, None));
     if args.timings {
         text.push_str(&terminal::table(&timings.rows(device), &[1]));
     }

@@ -5,9 +5,12 @@ use super::animate::{self, Animation};
 use super::kept::Kept;
 use super::outputs::{Held, Target};
 use super::picture::Look;
+use crate::print::{self, Cells};
 use crate::terminal::{self, Progress};
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::time::Instant;
+use stencilc_compiler::source::Source;
 use stencilc_runtime::Result;
 use stencilc_runtime::files::Pattern;
 use stencilc_runtime::job::{Checked, Run};
@@ -56,6 +59,10 @@ pub struct Way<'a> {
     pub written: &'a Written,
     /// The checkpoint.
     pub kept: &'a Kept,
+    /// Where prints are shown.
+    pub cells: &'a Cells,
+    /// The text that these stand in.
+    pub source: &'a Source,
     /// What shows how far it is.
     pub progress: &'a Progress,
     /// Whether nothing but JSON is printed.
@@ -72,6 +79,8 @@ pub struct Done {
     pub steps: u64,
     /// What was told on the way.
     pub told: Vec<Record>,
+    /// What was printed on the way.
+    pub printed: Vec<Value>,
     /// How fast it was; nothing of a program without a step.
     pub pace: Option<Pace>,
 }
@@ -88,7 +97,7 @@ impl Way<'_> {
             let given = &self.written.given;
             self.write(&|name| if given.iter().any(|own| own == name) { run.held(name) } else { Ok(None) }, 0)?;
         }
-        let (mut told, mut steps, mut first) = (Vec::new(), 0, None);
+        let (mut told, mut printed, mut steps, mut first) = (Vec::new(), Vec::new(), 0, None);
         loop {
             let until = every.map_or(u64::MAX, |every| every - run.done() % every);
             let Some(times) = run.advance(until)? else { break };
@@ -97,7 +106,11 @@ impl Way<'_> {
                 run.wait()?;
                 first = Some((self.since.elapsed().as_secs_f64(), times));
             }
-            self.after(run, times, &mut told)?;
+            self.after(run, times)?;
+            if every.is_some_and(|every| run.done().is_multiple_of(every)) {
+                self.tell(run, &mut told)?;
+                printed.extend(self.show(run)?);
+            }
         }
         run.wait()?;
         let seconds = self.since.elapsed().as_secs_f64();
@@ -108,15 +121,14 @@ impl Way<'_> {
         });
         self.write(&|name| run.held(name), run.done())?;
         self.kept.keep(run)?;
-        Ok(Done { steps, told, pace })
+        Ok(Done { steps, told, printed, pace })
     }
 
     /// After a step, or several.
-    fn after(&self, run: &Run, times: u64, told: &mut Vec<Record>) -> Result<()> {
+    fn after(&self, run: &Run, times: u64) -> Result<()> {
         let done = run.done();
         self.progress.advance(times as usize);
         if self.args.of_program.every.is_some_and(|every| done.is_multiple_of(every)) {
-            self.tell(run, told)?;
             // What the end holds is written there.
             if self.total != Some(done) {
                 self.write(&|name| run.held(name), done)?;
@@ -140,6 +152,20 @@ impl Way<'_> {
             self.progress.aside(|| terminal::print(&format!("{line}\n")))?;
         }
         Ok(())
+    }
+
+    /// Shows what was printed.
+    fn show(&self, run: &Run) -> Result<Option<Value>> {
+        let printed = run.printed(&|print| self.cells.of(print))?;
+        if printed.is_empty() {
+            return Ok(None);
+        }
+        let step = run.done();
+        if !self.json {
+            let table = print::table(&printed, self.cells, self.source, Some(step));
+            self.progress.aside(|| terminal::print(&table))?;
+        }
+        Ok(Some(json!({ "step": step, "prints": print::json(&printed, self.source) })))
     }
 
     /// Writes the fields that are asked for.

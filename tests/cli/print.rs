@@ -101,6 +101,178 @@ fn a_print_that_is_computed_nowhere() {
     );
 }
 
+/// Three doublings of what lies on one side, and what each begins with.
+const DOUBLED: &str = "stencil twice {
+    in  a
+    out b
+    let right = a[i+1]
+    print(\"right\", right)
+    print(a[i-30])
+    b = 2 * right
+}
+program thrice {
+    inout q
+    repeat 3 { q = twice(q) }
+}
+";
+
+fn doubled() -> Folder {
+    let folder = Folder::new();
+    fs::write(folder.path("thrice.stn"), DOUBLED).unwrap();
+    let silent: Vec<&str> = DOUBLED.lines().filter(|line| !line.contains("print")).collect();
+    fs::write(folder.path("silent.stn"), silent.join("\n")).unwrap();
+    folder
+}
+
+/// What lines print, without how fast it was.
+fn told(folder: &Folder, lines: &[&str]) -> String {
+    let text = folder.transcript(lines);
+    let steady = |line: &str| match line.split_once(" steps, ") {
+        Some((before, _)) => format!("{before} steps\n"),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(steady).collect()
+}
+
+#[test]
+fn prints_of_a_program_on_its_way() {
+    let folder = doubled();
+    let run = "run thrice.stn --program thrice --in q=phi.npy --at 2,1,1 --at 8,0,0";
+    insta::assert_snapshot!(told(
+        &folder,
+        &[
+            &format!("{run} --device cpu --every 2 --no-graph"),
+            &format!("{run} --device cpu --every 1 --bits"),
+            &format!("{run} --device cpu --resume none.npz"),
+            "run thrice.stn --program thrice --in q=phi.npy --device cpu",
+            "run thrice.stn --program thrice --in q=phi.npy --device cpu --at 9,0,0",
+            "run silent.stn --program thrice --in q=phi.npy --device cpu --bits",
+        ]
+    ));
+}
+
+#[test]
+fn prints_of_a_program_are_the_same_in_every_way() {
+    let folder = doubled();
+    // By hand: (i+1)^4, then twice (i+2)^4, then four times (i+3)^4. Cells at the right keep what is given, so at 5 and 6 it reads that.
+    let (third, right) = ([256.0, 1250.0, 5184.0], [1296.0, 4802.0, 16384.0]);
+    for way in ["--device cpu", "--device emulate", "--device emulate --fuse recomputed", "--device emulate --no-graph"]
+    {
+        let run =
+            format!("run thrice.stn --program thrice --in q=phi.npy {way} --at 3,2,1 --at 5,0,0 --every 1 --json");
+        let said = folder.json(&run);
+        let steps = said["printed_on_the_way"].as_array().unwrap();
+        let shown: Vec<[&Value; 3]> = steps
+            .iter()
+            .map(|step| {
+                let cells = &step["prints"][0]["cells"];
+                [&step["step"], &cells[0]["value"], &cells[1]["value"]]
+            })
+            .collect();
+        let expected: Vec<[Value; 3]> =
+            (0..3).map(|step| [json!(step + 1), json!(third[step]), json!(right[step])]).collect();
+        let expected: Vec<[&Value; 3]> = expected.iter().map(|[a, b, c]| [a, b, c]).collect();
+        assert_eq!(shown, expected, "{way}");
+        assert_eq!(said["prints"], steps[2]["prints"], "{way}");
+        assert_eq!(said["prints"][0]["called_at"]["line"], 11);
+        assert_eq!(said["prints"][1]["cells"][0]["computed"], false);
+    }
+}
+
+#[test]
+fn prints_of_a_program_change_nothing() {
+    let folder = doubled();
+    let outputs = |file: &str, way: &str| -> Vec<u8> {
+        folder.done(&format!("run {file} --program thrice {way} --out q=q.npy"));
+        fs::read(folder.path("q.npy")).unwrap()
+    };
+    let given = "--in q=phi.npy --device";
+    for way in ["cpu", "emulate", "emulate --fuse recomputed"] {
+        let way = format!("{given} {way}");
+        assert_eq!(outputs("thrice.stn", &way), outputs("silent.stn", &way), "{way}");
+    }
+    // A checkpoint of one goes on in the other.
+    let run = "--program thrice --in q=phi.npy --device cpu --every 2 --checkpoint";
+    folder.done(&format!("run thrice.stn {run} with-{{step}}.npz"));
+    folder.done(&format!("run silent.stn {run} without-{{step}}.npz"));
+    let rest = |file: &str, checkpoint: &str| outputs(file, &format!("--device cpu --resume {checkpoint}"));
+    let whole = outputs("silent.stn", &format!("{given} cpu"));
+    assert_eq!([rest("silent.stn", "without-2.npz"), rest("thrice.stn", "with-2.npz")], [whole.clone(), whole]);
+    let said = folder.done("run thrice.stn --program thrice --device cpu --at 3,2,1 --resume with-2.npz");
+    assert!(said.contains("line 5  right    at 3,2,1  5184.0"), "{said}");
+}
+
+/// What flows along edges, and what it adds up to.
+const FLOWING: &str = "mesh triangles {
+    set node, edge
+    map edge.nodes -> node[2]
+}
+stencil flux over triangles.edge {
+    in  q on node
+    inc r on node
+    let d = q[nodes.1] - q[nodes.0]
+    print(\"difference\", d)
+    r[nodes.0] += d
+    r[nodes.1] -= d
+}
+stencil add over triangles.node {
+    in  q, r
+    out next
+    print(r)
+    next = q + 0.125 * r
+}
+program spread over triangles {
+    inout q on node
+    repeat 2 {
+        let r = flux(q)
+        q = add(q, r)
+    }
+}
+";
+
+fn flowing() -> Folder {
+    let folder = Folder::new();
+    fs::write(folder.path("spread.stn"), FLOWING).unwrap();
+    folder.done("mesh make triangles --size 4x3 -o mesh.npz");
+    folder
+}
+
+#[test]
+fn prints_over_meshes() {
+    let folder = flowing();
+    let run = "run spread.stn --mesh mesh.npz --draw";
+    insta::assert_snapshot!(told(
+        &folder,
+        &[
+            &format!("{run} --device cpu"),
+            &format!("{run} --device cpu --at 2 --at 25 --every 1"),
+            &format!("{run} --device cpu --stencil flux --at 2 --bits"),
+            &format!("{run} --device cpu --at 99"),
+            &format!("{run} --device cpu --at 2,1"),
+            &format!("{run} --device cpu --at 2,1,0"),
+        ]
+    ));
+}
+
+#[test]
+fn prints_over_meshes_are_the_same_in_every_way() {
+    let folder = flowing();
+    let run = "run spread.stn --mesh mesh.npz --draw --at 2 --at 25 --every 1 --json";
+    let of = |way: &str| {
+        let said = folder.json(&format!("{run} {way}"));
+        let sets: Vec<&str> =
+            said["prints"].as_array().unwrap().iter().map(|print| print["set"].as_str().unwrap()).collect();
+        assert_eq!(sets, ["edge", "node"]);
+        (said["printed_on_the_way"].clone(), said["prints"].clone())
+    };
+    let told = of("--device cpu");
+    assert_eq!(told.0.as_array().unwrap().len(), 2);
+    for way in ["--device emulate", "--device emulate --strategy tiled --order rcm", "--device emulate --fuse separate"]
+    {
+        assert_eq!(of(way), told, "{way}");
+    }
+}
+
 #[test]
 fn wrong_prints() {
     let folder = folder();

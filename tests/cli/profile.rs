@@ -127,6 +127,100 @@ fn a_grid_from_a_file_is_launched_too() {
 }
 
 #[test]
+fn each_kernel_of_a_program_is_counted() {
+    let folder = folder("launch && table");
+    let call = "profile diffusion4 --device emulate --grid 64x48x2 --runs 2 --times 6 --ncu ./ncu";
+    // The usual plan is one kernel; a kernel a call has one that fills halos besides.
+    let usual = folder.json(&format!("{call} --json"));
+    assert_eq!(usual["totals"]["failed"], 0);
+    let separate = folder.json(&format!("{call} --fuse separate --json"));
+    let case = &separate["cases"][0];
+    assert_eq!((&case["program"], &case["place"]), (&Value::from("diffusion4"), &Value::from("64x48x2")));
+    assert!(case["us"].as_f64().unwrap() > 0.0);
+    assert!(case["way"].as_str().unwrap().starts_with("--fuse separate"), "{case}");
+    let kernels = case["kernels"].as_array().unwrap();
+    let names: Vec<&str> = kernels.iter().map(|own| own["kernel"].as_str().unwrap()).collect();
+    assert_eq!(separate["totals"]["counted"], names.len());
+    assert!(names.len() > 1, "{names:?}");
+    for own in kernels {
+        assert_eq!(own["counters"].as_object().unwrap().len(), METRICS.len());
+        assert_eq!(own["counters"]["dram_read"]["value"], 1000.0);
+    }
+    // Each launch is one of `run` with the same plan, on the same numbers.
+    let launched = calls(&folder);
+    assert_eq!(launched.len(), usual["totals"]["counted"].as_u64().unwrap() as usize + names.len());
+    let last = launched.last().unwrap();
+    for words in [
+        "run diffusion4 --program diffusion4 --draw --seed 0 --untuned",
+        "--fuse separate",
+        "--no-graph",
+        "--grid 64x48x2",
+    ] {
+        assert!(last.contains(words), "{last}");
+    }
+    let told = folder.done(&format!("{call} --fuse separate"));
+    for name in names {
+        assert!(told.lines().any(|line| line.ends_with(name) && line.starts_with("1.00")), "{told}");
+    }
+}
+
+#[test]
+fn each_kernel_over_a_mesh_is_counted() {
+    let folder = folder("launch && table");
+    folder.done("mesh make airfoil --size 24x12 -o mesh.npz");
+    let call = "profile airfoil --mesh mesh.npz --device emulate --runs 2 --ncu ./ncu --json";
+    let program = folder.json(&format!("{call} --program airfoil_flow --set steps=1 --times 2"));
+    let case = &program["cases"][0];
+    assert_eq!((&case["program"], &case["place"]), (&Value::from("airfoil_flow"), &Value::from("mesh.npz")));
+    let kernels = case["kernels"].as_array().unwrap();
+    let counted = kernels.iter().filter(|own| own["counters"]["duration"]["value"] == 1000.0).count();
+    assert!(kernels.len() > 2 && counted == kernels.len(), "{case}");
+    let before = calls(&folder).len();
+    assert_eq!(before, kernels.len());
+    let stencil = folder.json(&format!("{call} --stencil res_calc --strategy two-step --threads 64"));
+    let case = &stencil["cases"][0];
+    assert_eq!(case["stencil"], "res_calc");
+    // One kernel writes what is added, and one adds.
+    assert_eq!(case["kernels"].as_array().unwrap().len(), 2);
+    let launched = &calls(&folder)[before];
+    for words in ["--stencil res_calc", "--strategy two-step", "--threads 64", "--mesh mesh.npz"] {
+        assert!(launched.contains(words), "{launched}");
+    }
+}
+
+#[test]
+fn wrong_calls_of_profile_for_programs_and_over_meshes() {
+    let folder = folder("launch && table");
+    folder.done("mesh make airfoil --size 24x12 -o mesh.npz");
+    for (call, said) in [
+        (
+            "diffusion4 --grid 64x48x2 -o rows.jsonl",
+            "--output is for kernels of stencils, and `diffusion4` is a program",
+        ),
+        ("diffusion4 --grid 64x48x2 --access idxvar,tile --storage regular", "these options name 2"),
+        ("diffusion4 --grid 64x48x2 --program difusion4", "did you mean `diffusion4`?"),
+        ("laplap --grid 64x48x2 --fuse merged", "--fuse is for programs, and `laplap` is a stencil"),
+        ("laplap --grid 64x48x2 --mesh mesh.npz", "--mesh is for stencils over a mesh"),
+        ("airfoil --program airfoil_flow", "which file holds it?"),
+        ("airfoil --program airfoil_flow --mesh mesh.npz --grid 64x48x2", "--grid is for grids"),
+        ("airfoil --program airfoil_flow --mesh mesh.npz --strategy owner,tiled", "--strategy"),
+        ("airfoil --program airfoil_flow --mesh mesh.npz --precision both", "in one precision at once"),
+        ("airfoil --program airfoil_flow --mesh mesh.npz --fuse streamed", "--fuse streamed is for grids"),
+    ] {
+        let output = folder.run(&format!("profile {call} --device emulate --ncu ./ncu"));
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{call}\n{told}");
+        assert!(told.contains(said), "{call}\n{told}");
+    }
+    assert_eq!(calls(&folder).len(), 0);
+    // What one kernel lacks is told of it, and the others are counted.
+    let folder = self::folder("if [ -f once ]; then exit 3; fi; touch once; launch && table");
+    let output = folder.run("profile diffusion4 --device emulate --grid 64x48x2 --times 6 --fuse separate --ncu ./ncu");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stdout).contains("FAILED  "), "{}", text(&output.stdout));
+}
+
+#[test]
 fn a_counter_that_is_missing_leaves_the_others() {
     let folder = folder(
         r#"case $metrics in *dram__throughput*) echo "==ERROR== Failed to find metric dram__throughput" >> "$log"; exit 1 ;; esac

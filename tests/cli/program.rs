@@ -141,7 +141,7 @@ fn wrong_calls_of_programs() {
         "run diffusion4 --grid 8x8x1 --draw --set stepz=3",
         "run diffusion4 --grid 8x8x1 --draw --set steps=-1 --device cpu",
         "run diffusion4 --grid 8x1x1 --draw --device cpu",
-        "run diffusion4 --grid 8x8x1 --at 1,1,0",
+        "run diffusion4 --grid 8x8x1 --draw --device cpu --at 1,1,0",
         "run diffusion4 --grid 8x8x1 --runs 3",
         "run diffusion4 --grid 8x8x1 --every 0",
         "run diffusion4 --grid 8x8x1 --every 2 --out phi=phi_{stp}.npy",

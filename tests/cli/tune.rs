@@ -246,3 +246,31 @@ fn a_machine_without_room_is_no_property_of_kernels() {
         }
     }
 }
+
+#[test]
+fn over_a_mesh_a_kernel_that_does_not_compile_leaves_the_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 24x12 -o mesh.npz");
+    let path = folder.path("picky");
+    let script = "#!/bin/sh
+[ \"$1\" = --version ] && { echo picky 1; exit 0; }
+for word in \"$@\"; do
+    case $word in *.cpp) grep -q res_calc_tiled \"$word\" && { echo 'too much of it' >&2; exit 1; } ;; esac
+done
+exec c++ \"$@\"
+";
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for call in ["tune", "bench"] {
+        let line = format!(
+            "{call} airfoil --stencil res_calc --mesh mesh.npz --device emulate --strategy owner,tiled --runs 2"
+        );
+        let output = folder.command(&line).env("CXX", &path).env("STENCILC_CACHE", "off").output().unwrap();
+        let (told, said) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(told.contains("owner") && told.contains("equal"), "{told}");
+        assert!(said.contains("error: --strategy tiled") && said.contains("too much of it"), "{said}");
+        assert!(said.contains(" failed"), "{said}");
+    }
+}

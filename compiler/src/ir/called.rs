@@ -29,8 +29,17 @@ pub fn once(stencil: &Stencil, from_zero: bool) -> (Program, Vec<VariableId>) {
             Role::In | Role::Out | Role::InOut => field.role,
         };
         let Field { name, doc, place, stored, range, span, .. } = field.clone();
-        let (role_here, edges) = (Some(role), Default::default());
-        let id = program.variables.add(Variable { name, doc, role: role_here, place, stored, range, edges, span });
+        let id = program.variables.add(Variable {
+            name,
+            doc,
+            role: Some(role),
+            is_shown: false,
+            place,
+            stored,
+            range,
+            edges: Default::default(),
+            span,
+        });
         fields
             .push(FieldBinding { read: role.is_read().then_some(id), written: field.role.is_written().then_some(id) });
         if field.role == Role::Reduce {

@@ -50,6 +50,7 @@ mod path;
 mod print;
 pub mod program;
 pub mod scalar;
+mod shown;
 mod split;
 mod sweep;
 mod test;
@@ -71,6 +72,7 @@ pub use path::{Axis, Hop, Offset, Path, Step};
 pub use print::Print;
 pub use program::Program;
 use serde::Serialize;
+pub use shown::ShownPrint;
 pub use split::split;
 use std::collections::BTreeSet;
 pub use sweep::{Direction, Phase, Sweep, needed, phases, reads_of_sweeps};
@@ -155,6 +157,13 @@ pub struct Place {
     /// On a mesh: which elements are its columns.
     #[serde(skip)]
     pub home: Option<Home>,
+}
+
+impl Place {
+    /// Of a number at every cell.
+    pub const CELLS: Self = Self { horizontal: true, levels: Levels::Full, home: None };
+    /// Of a single number.
+    pub const NOWHERE: Self = Self { horizontal: false, levels: Levels::None, home: None };
 }
 
 /// A field's extent along k.

@@ -1,6 +1,6 @@
 //! Values to show, and the stencils that compute them.
 
-use super::{Arena, Body, Field, FieldId, Handle, Levels, Node, Place, Role, Stencil, Store, Stored, Verify, needed};
+use super::{Arena, Body, Field, FieldId, Handle, Node, Place, Role, Stencil, Store, Stored, Verify, needed};
 use crate::source::Span;
 use crate::text::FreeText;
 
@@ -21,22 +21,28 @@ impl Stencil {
         format!("{name}_print{number}")
     }
 
+    /// The fields that the stencil of a print has from this one, in order: those that are given. What is added to has a value only when
+    /// all is added.
+    pub fn seen_by_prints(&self) -> impl Iterator<Item = FieldId> {
+        let fields = self.fields.iter();
+        fields.filter(|(_, field)| matches!(field.role, Role::In | Role::InOut)).map(|(id, _)| id)
+    }
+
     /// A stencil that computes nothing but the value of a print, wherever all that the print reads is there, into a field
-    /// whose handle comes beside. The others are those that this stencil reads, in the same order, and behind them those that
-    /// its sweeps carry. Nothing if there is no such print.
-    pub fn of_print(&self, number: usize) -> Option<(Stencil, FieldId)> {
+    /// on `place` whose handle comes beside. The others are those of [`Stencil::seen_by_prints`], in the same order, and behind them those
+    /// that its sweeps carry. Nothing if there is no such print.
+    pub fn of_print(&self, number: usize, place: Place) -> Option<(Stencil, FieldId)> {
         let print = self.prints.get(number)?;
         let mut fields: Arena<FieldId, Field> = Arena::new();
         // Fields that are only written have no new handle, and none is needed: nobody reads them.
         let mut handles: Vec<Option<FieldId>> = vec![None; self.fields.len()];
-        for (id, field) in self.fields.iter().filter(|(_, field)| field.role.is_read()) {
-            handles[id.index()] = Some(fields.add(Field { role: Role::In, ..field.clone() }));
+        for id in self.seen_by_prints() {
+            handles[id.index()] = Some(fields.add(Field { role: Role::In, ..self.fields[id].clone() }));
         }
         for (id, field) in self.fields.iter().filter(|(_, field)| field.role == Role::Carried) {
             handles[id.index()] = Some(fields.add(field.clone()));
         }
         let stored = Stored::of(print.body.kind());
-        let place = Place { horizontal: true, levels: Levels::Full, home: None };
         let (name, doc) = ("printed".to_owned(), print.label.clone());
         let field = fields.add(Field { name, doc, role: Role::Out, place, stored, range: None, span: print.span });
         let carried = self.stores.iter().chain(&self.spare).filter_map(|store| {

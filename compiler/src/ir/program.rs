@@ -54,6 +54,8 @@ pub struct Variable {
     pub doc: FreeText,
     /// What it is to whoever runs the program; nothing if a `let` made it.
     pub role: Option<Role>,
+    /// Whether it holds what a print shows: nobody reads it but who looks.
+    pub is_shown: bool,
     /// Which axes it has.
     pub place: Place,
     /// How it is stored.
@@ -239,6 +241,11 @@ impl EdgeRule {
 }
 
 impl Variable {
+    /// Whether somebody may look at it after any step: what it holds outlives the turn of a loop that made it.
+    pub fn is_looked_at(&self) -> bool {
+        self.role.is_some() || self.is_shown
+    }
+
     /// It as a field.
     pub fn field(&self, role: Role) -> Field {
         let Variable { name, doc, place, stored, range, span, .. } = self.clone();

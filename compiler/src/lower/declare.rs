@@ -10,11 +10,6 @@ use crate::ir::{Body, Field, FieldId, Kind, Levels, Node, NodeId, Origin, Param,
 use crate::source::Span;
 use crate::text::FreeText;
 
-/// Where a number at every cell lives.
-pub(super) const CELLS: Place = Place { horizontal: true, levels: Levels::Full, home: None };
-/// Where a single number lives.
-pub(super) const NOWHERE: Place = Place { horizontal: false, levels: Levels::None, home: None };
-
 /// A field without documentation and range.
 pub(super) fn new_field(name: &str, role: Role, place: Place, stored: Stored, span: Span) -> Field {
     Field { name: name.to_owned(), doc: FreeText::default(), role, place, stored, range: None, span }

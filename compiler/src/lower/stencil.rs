@@ -1,6 +1,5 @@
 //! Stencils: their statements, and what can be told when all of them are known.
 
-use super::declare::CELLS;
 use super::report::has_error;
 use super::scope::{Binding, Symbol};
 use super::{Lowering, assignments, flat, mesh, value};
@@ -86,11 +85,6 @@ impl<'a> Lowering<'a> {
 
     /// `print(...)`
     pub(super) fn print(&mut self, print: &'a ast::Print) {
-        if self.is_over_mesh() {
-            let found = Diagnostic::error(print.span, "a `print` shows values at a cell of a grid");
-            let help = "make the value an output, and write it to a file: `--out name=name.npy`";
-            return self.tell(found.label("in a stencil over a mesh").help(help));
-        }
         if let Some(body) = self.body(|own| own.scalar(print.value)) {
             self.show(print.label.clone(), print.span, body);
         }
@@ -102,7 +96,7 @@ impl<'a> Lowering<'a> {
 
     /// An output on fewer axes may depend on nothing that varies along the others.
     pub(super) fn check_axes(&mut self, body: &Body, field: &Field, place: Span) {
-        if field.place == CELLS {
+        if field.place == Place::CELLS {
             return;
         }
         let missing = match (field.place, value::varies(&self.stencil, body)) {

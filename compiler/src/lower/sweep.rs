@@ -4,14 +4,15 @@
 //! number, a vector) is then not known yet, so it is taken to be something, and the sweep is read again until it comes out
 //! as that.
 
-use super::declare::{CELLS, new_field};
+use super::declare::new_field;
 use super::scope::{Binding, Global};
 use super::value::{Alias, Bound, Value};
 use super::{Found, Lowering};
 use crate::ast::{self, Expr, ExprId, Infix, Name, Prefix, Statement};
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{
-    Body, DefId, Direction, FieldId, Handle, Kind, Node, Origin, Path, Print, Role, Store, Stored, Sweep, SweepId,
+    Body, DefId, Direction, FieldId, Handle, Kind, Node, Origin, Path, Place, Print, Role, Store, Stored, Sweep,
+    SweepId,
 };
 use crate::source::Span;
 use crate::text::FreeText;
@@ -235,7 +236,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn add_carried(&mut self, name: &str, kind: Kind, span: Span, sweep: SweepId) -> FieldId {
-        let field = self.stencil.fields.add(new_field(name, Role::Carried, CELLS, Stored::of(kind), span));
+        let field = self.stencil.fields.add(new_field(name, Role::Carried, Place::CELLS, Stored::of(kind), span));
         self.sweeps.fields.insert(field, sweep);
         field
     }

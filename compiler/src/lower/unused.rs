@@ -3,13 +3,13 @@
 use super::Lowering;
 use super::body::STENCIL_NODES;
 use super::call::Call;
-use super::declare::{CELLS, new_field};
+use super::declare::new_field;
 use super::report::has_error;
 use super::scope::{Binding, Globals};
 use super::value::{Alias, Value};
 use crate::ast::{Constant, Function, Item, Name};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::ir::{FieldId, Path, Role, Stored};
+use crate::ir::{FieldId, Path, Place, Role, Stored};
 use crate::source::Span;
 use std::collections::HashSet;
 
@@ -107,6 +107,6 @@ fn attempt(function: &Function, globals: &Globals, kinds: Option<u32>, spent: &m
 impl Lowering<'_> {
     /// A field to pass as an argument.
     fn sample(&mut self, stored: Stored) -> FieldId {
-        self.stencil.fields.add(new_field("", Role::In, CELLS, stored, Span::default()))
+        self.stencil.fields.add(new_field("", Role::In, Place::CELLS, stored, Span::default()))
     }
 }

@@ -359,7 +359,7 @@ impl Fuser<'_> {
             !inside.contains(&number) && stage.reads().any(|(_, read)| read == variable)
         };
         // What the next time begins with is wanted, too.
-        self.staged.program.variables[variable].role.is_some()
+        self.staged.program.variables[variable].is_looked_at()
             || group.read.contains(&variable)
             || self.staged.stages.iter().enumerate().any(is_read)
             || is_renamed(&self.staged.steps, variable)

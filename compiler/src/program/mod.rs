@@ -245,7 +245,17 @@ impl Staged {
     /// The cells that every call computes which writes a declared output.
     fn common(&self) -> Region {
         let is_outer = |id: VariableId| self.program.variables[id].role.is_some();
-        let stages = self.stages.iter().filter(|stage| stage.call.writes().any(is_outer));
+        self.shared_by(&|stage| stage.call.writes().any(is_outer))
+    }
+
+    /// The cells, without a halo, on which a variable is computed in whatever turn.
+    pub fn computed_of(&self, variable: VariableId) -> Region {
+        self.without_edges(&self.shared_by(&|stage| stage.call.writes().any(|id| id == variable)))
+    }
+
+    /// The cells that some stages all compute.
+    fn shared_by(&self, is_one: &dyn Fn(&Stage) -> bool) -> Region {
+        let stages = self.stages.iter().filter(|stage| is_one(stage));
         stages.fold(self.inner(), |common, Stage { region, .. }| {
             let mut both = common.map(|axis, own| shared(own, region.along(axis)));
             if let (Some(own), Some(of)) = (&common.cells, &region.cells) {

@@ -111,7 +111,7 @@ impl<'a> Stager<'a> {
     fn followed(&mut self, repeat: &Repeat, times: usize) -> Result<Loop, Refusal> {
         let before = self.known.clone();
         let variables = &self.staged.program.variables;
-        let is_new = |id: &VariableId| variables[*id].role.is_none() && !before.has(*id);
+        let is_new = |id: &VariableId| !variables[*id].is_looked_at() && !before.has(*id);
         let new: Vec<VariableId> = variables.handles().filter(is_new).collect();
         let mut names: Vec<VariableId> = Vec::new();
         let mut marks = vec![self.mark()];

@@ -36,7 +36,6 @@ use stencilc_compiler::analysis::reuse::{Evaluation, evaluate};
 use stencilc_compiler::cells::lookups::{Work, work};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Adjacency;
-use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::plan::estimate::estimate;
 use stencilc_compiler::plan::{Choices, Plan, plan};
 use stencilc_compiler::storage::layouts::Layouts;
@@ -137,8 +136,7 @@ impl Case {
     /// What there is to say about it; `file` is how the stencil's file was named, `source` its text, `grid` how the grid
     /// was named.
     pub fn subject(&self, file: &str, source: &str, grid: String, seed: u64) -> Subject {
-        let Problem { stencil, precision, region, params, adjacency, .. } = &self.problem;
-        let names = stencil.params.iter().map(|(_, param)| param.name.clone());
+        let Problem { stencil, precision, region, adjacency, .. } = &self.problem;
         Subject {
             file: file.to_owned(),
             source: hash(&[source.as_bytes()]),
@@ -150,17 +148,9 @@ impl Case {
             neighbours: adjacency.as_deref().map(hash_of_neighbours),
             region: region.clone(),
             cells: region.cells(),
-            parameters: names.zip(params.iter().map(spelled)).collect(),
+            parameters: self.problem.settings(),
             seed,
         }
-    }
-}
-
-fn spelled(value: &Value) -> String {
-    match value {
-        Value::Real(x) => format!("{x:?}"),
-        Value::Int(x) => x.to_string(),
-        Value::Bool(x) => x.to_string(),
     }
 }
 

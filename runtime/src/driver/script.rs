@@ -334,9 +334,9 @@ impl Position {
     /// A position between steps as one between the actions of the text. Programs are looked at before they begin, in their
     /// outermost loops, and at their end: of loops there are as many here as there, in the same order.
     pub(crate) fn in_text(self, script: &dyn Script) -> Position {
-        let (steps, actions) = (script.steps(), &script.program().actions);
+        let (steps, actions) = (script.steps(), script.program().own_actions());
         let place = loops(steps, is_loop).position(|step| step == self.step);
-        match place.and_then(|place| loops(actions, is_repeat).nth(place)) {
+        match place.and_then(|place| loops(&actions, is_repeat).nth(place)) {
             Some(step) => Position { step, time: self.time },
             None if self.step == 0 => Position::default(),
             None => Position { step: actions.len(), time: 0 },
@@ -345,8 +345,8 @@ impl Position {
 
     /// A position between the actions of the text as one between steps. Nothing, if a program is never looked at there.
     pub(crate) fn in_steps(self, script: &dyn Script) -> Option<Position> {
-        let (steps, actions) = (script.steps(), &script.program().actions);
-        let place = loops(actions, is_repeat).position(|step| step == self.step);
+        let (steps, actions) = (script.steps(), script.program().own_actions());
+        let place = loops(&actions, is_repeat).position(|step| step == self.step);
         match place {
             Some(place) => Some(Position { step: loops(steps, is_loop).nth(place)?, time: self.time }),
             None if self.time > 0 => None,
@@ -389,6 +389,6 @@ fn is_loop(step: &Step) -> bool {
     matches!(step, Step::Repeat(_))
 }
 
-fn is_repeat(action: &Action) -> bool {
+fn is_repeat(action: &&Action) -> bool {
     matches!(action, Action::Repeat(_))
 }

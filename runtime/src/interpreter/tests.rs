@@ -8,8 +8,6 @@ use stencilc_compiler::ir::{
     Stored,
 };
 
-const CELLS: Place = Place { horizontal: true, levels: Levels::Full, home: None };
-
 /// Writes a body.
 #[derive(Default)]
 struct Writer(Body);
@@ -219,8 +217,8 @@ fn laplacian(of: impl Fn(&mut Writer, [i32; 3]) -> NodeId) -> impl FnOnce(&mut W
 
 fn laplap() -> Stencil {
     let mut s = Stencil::default();
-    let phi = field(&mut s, Role::In, CELLS, Stored::Real);
-    let res = field(&mut s, Role::Out, CELLS, Stored::Real);
+    let phi = field(&mut s, Role::In, Place::CELLS, Stored::Real);
+    let res = field(&mut s, Role::Out, Place::CELLS, Stored::Real);
     let lap = define(&mut s, laplacian(|w, at| w.read(phi, at)));
     // An argument, as a function's would be: a mere alias.
     let argument = define(&mut s, |w| {
@@ -232,9 +230,9 @@ fn laplap() -> Stencil {
 
 fn hdiff() -> Stencil {
     let mut s = Stencil::default();
-    let phi = field(&mut s, Role::In, CELLS, Stored::Real);
-    let coeff = field(&mut s, Role::In, CELLS, Stored::Real);
-    let res = field(&mut s, Role::Out, CELLS, Stored::Real);
+    let phi = field(&mut s, Role::In, Place::CELLS, Stored::Real);
+    let coeff = field(&mut s, Role::In, Place::CELLS, Stored::Real);
+    let res = field(&mut s, Role::Out, Place::CELLS, Stored::Real);
     let lap = define(&mut s, laplacian(|w, at| w.read(phi, at)));
     let fluxes = [[1, 0, 0], [0, 1, 0]].map(|next| {
         let flux = define(&mut s, |w| {
@@ -268,8 +266,8 @@ fn hdiff() -> Stencil {
 /// `n` times the mean of nine neighbours.
 fn smooth(n: usize) -> Stencil {
     let mut s = Stencil::default();
-    let phi = field(&mut s, Role::In, CELLS, Stored::Real);
-    let res = field(&mut s, Role::Out, CELLS, Stored::Real);
+    let phi = field(&mut s, Role::In, Place::CELLS, Stored::Real);
+    let res = field(&mut s, Role::Out, Place::CELLS, Stored::Real);
     let mut last = None;
     for _ in 0..n {
         let before = last;
@@ -409,8 +407,8 @@ fn common_stencils_on_cells_that_stand_in_no_rows() {
 #[test]
 fn paths_through_mere_names_are_walked_in_their_order() {
     let mut s = Stencil::default();
-    let a = field(&mut s, Role::In, CELLS, Stored::Real);
-    let [read, used] = [(); 2].map(|()| field(&mut s, Role::Out, CELLS, Stored::Real));
+    let a = field(&mut s, Role::In, Place::CELLS, Stored::Real);
+    let [read, used] = [(); 2].map(|()| field(&mut s, Role::Out, Place::CELLS, Stored::Real));
     let double = define(&mut s, |w| {
         let here = w.read(a, [0; 3]);
         w.binary(Binary::Add, here, here);
@@ -480,9 +478,9 @@ fn an_adjacency_that_does_not_fit_is_refused() {
 #[test]
 fn unread_levels_do_not_count() {
     let mut s = Stencil::default();
-    let a = field(&mut s, Role::In, CELLS, Stored::Real);
-    let interfaces = field(&mut s, Role::In, Place { levels: Levels::Interfaces, ..CELLS }, Stored::Real);
-    let [guarded, by_param, sum] = [(); 3].map(|()| field(&mut s, Role::Out, CELLS, Stored::Real));
+    let a = field(&mut s, Role::In, Place::CELLS, Stored::Real);
+    let interfaces = field(&mut s, Role::In, Place { levels: Levels::Interfaces, ..Place::CELLS }, Stored::Real);
+    let [guarded, by_param, sum] = [(); 3].map(|()| field(&mut s, Role::Out, Place::CELLS, Stored::Real));
     let limit = s.params.add(param(Kind::Int));
     let guard = define(&mut s, |w| {
         let positive = w.level(Relation::Gt, Node::Int(0));
@@ -519,7 +517,7 @@ fn outputs_may_lack_axes() {
     let mut s = Stencil::default();
     let flat = Place { horizontal: true, levels: Levels::None, home: None };
     let column = Place { horizontal: false, levels: Levels::Full, home: None };
-    let number = Place { horizontal: false, levels: Levels::None, home: None };
+    let number = Place::NOWHERE;
     for (place, stored) in [(flat, Stored::F32), (column, Stored::F64), (number, Stored::Int), (column, Stored::Bool)] {
         let (input, output) = (field(&mut s, Role::In, place, stored), field(&mut s, Role::Out, place, stored));
         let up = i32::from(place.levels == Levels::Full);
@@ -542,8 +540,8 @@ fn outputs_may_lack_axes() {
 #[test]
 fn an_inout_field_is_read_as_it_was() {
     let mut s = Stencil::default();
-    let a = field(&mut s, Role::InOut, CELLS, Stored::F32);
-    let b = field(&mut s, Role::InOut, CELLS, Stored::Int);
+    let a = field(&mut s, Role::InOut, Place::CELLS, Stored::F32);
+    let b = field(&mut s, Role::InOut, Place::CELLS, Stored::Int);
     store(&mut s, a, |w| {
         let (west, east) = (w.read(a, [-1, 0, 0]), w.read(a, [1, 0, 0]));
         let number = w.add(Node::Read { field: b, path: Path::default(), part: 0 }, Kind::Int);
@@ -620,8 +618,8 @@ fn arrays_that_do_not_fit_are_refused() {
 #[test]
 fn a_long_body_needs_few_rows() {
     let mut s = Stencil::default();
-    let a = field(&mut s, Role::In, CELLS, Stored::Real);
-    let res = field(&mut s, Role::Out, CELLS, Stored::Real);
+    let a = field(&mut s, Role::In, Place::CELLS, Stored::Real);
+    let res = field(&mut s, Role::Out, Place::CELLS, Stored::Real);
     store(&mut s, res, |w| {
         let mut sum = w.read(a, [0; 3]);
         for n in 0..5000 {
@@ -698,7 +696,7 @@ fn random_body(random: &mut Random, s: &Stencil) -> Body {
             3 | 4 if !s.defs.is_empty() && uses < 2 => {
                 uses += 1;
                 let def = DefId::new(random.below(s.defs.len()));
-                (Node::Use { def, path: random_path(random, CELLS) }, s.defs[def].body.kind())
+                (Node::Use { def, path: random_path(random, Place::CELLS) }, s.defs[def].body.kind())
             }
             3..=5 => (Node::Compare(random.pick(&relations), a, b), Bool),
             6 => [(Node::ToReal(n), Real), (Node::ToSingle(r), Real), (Node::Not(c), Bool)][random.below(3)].clone(),
@@ -759,7 +757,7 @@ fn random_stencils_mean_what_the_ir_says() {
                 Kind::Int => Stored::Int,
                 Kind::Bool => Stored::Bool,
             };
-            let field = field(&mut s, Role::Out, CELLS, stored);
+            let field = field(&mut s, Role::Out, Place::CELLS, stored);
             s.stores.push(Store { field, body, sweep: None });
         }
         let precision = random.pick(&[Precision::F32, Precision::F64]);

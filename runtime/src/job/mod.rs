@@ -43,6 +43,7 @@
 //! ```
 
 mod call;
+mod prints;
 mod ready;
 mod run;
 
@@ -117,6 +118,7 @@ pub struct Job {
     cast: Cast,
     drawing: Drawing,
     resumed: Option<Checkpoint>,
+    has_prints: bool,
 }
 
 /// Which kernels compute it.
@@ -162,6 +164,7 @@ impl Job {
             cast: Cast::Exact,
             drawing: Drawing::Nothing,
             resumed: None,
+            has_prints: false,
         }
     }
 
@@ -236,6 +239,27 @@ impl Job {
     /// Which kernels compute it over a mesh, and in which order its elements stand on the device: as they are if nothing is said.
     pub fn over_mesh(self, choices: MeshChoices, ordering: Option<Ordering>) -> Self {
         Self { how: How { over_mesh: choices, ordering, ..self.how }, ..self }
+    }
+
+    /// Computes what its stencils print, too, for [`Run::printed`]; it does not if nothing is said.
+    ///
+    /// ```
+    /// # use stencilc_compiler::{grid::Grid, source::Source};
+    /// # use stencilc_runtime::{Array, Data, Device, job::{Domain, Job}};
+    /// let text = "
+    ///     stencil halve { in a; out b; let half = 0.5 * a; print(half); b = half }
+    ///     program cool { inout heat; repeat 3 { heat = halve(heat) } }
+    /// ";
+    /// let heat = Array { shape: vec![1, 1, 2], data: Data::F64(vec![8.0, 80.0]) };
+    /// let job = Job::new(&Source::new("cool.stn", text), Some("cool"))?.on(Domain::Rows(Grid::rows(2, 1, 1)));
+    /// let mut run = job.array("heat", heat).device(Device::Cpu).printing().start()?;
+    /// run.step(2)?;
+    /// let printed = run.printed(&|_| vec![[1, 0, 0]])?;
+    /// assert_eq!((printed[0].print.label.as_told(), printed[0].values[0].as_ref().unwrap().number), ("half", 20.0));
+    /// # Ok::<(), stencilc_runtime::Error>(())
+    /// ```
+    pub fn printing(self) -> Self {
+        Self { has_prints: true, ..self }
     }
 
     /// Goes on from a checkpoint of the same text, whose fields it has.

@@ -1,5 +1,6 @@
 //! A job that was checked.
 
+use super::prints::{Made, on_grid, on_mesh};
 use super::{Domain, How, Job, Run, Subject, in_stream};
 use crate::build::Build;
 use crate::checkpoint::{About, Checkpoint};
@@ -10,14 +11,13 @@ use crate::error::{Error, Result};
 use crate::mesh::order::Ordering;
 use crate::mesh::program::kernels::{self as over_mesh, Reader, Renumbered};
 use crate::mesh::program::{self as over, MeshProblem, MeshScript};
-use crate::problem::Request;
+use crate::print::Print;
 use crate::program::kernels::{Kernels, Planned};
 use crate::program::plan::{ProgramPlan, has_clusters};
 use crate::program::{ProgramProblem, cpu};
 use std::rc::Rc;
 use std::sync::Arc;
-use stencilc_compiler::grid::Grid;
-use stencilc_compiler::ir::{MeshProgram, Program};
+use stencilc_compiler::ir::VariableId;
 use stencilc_compiler::mesh::MeshChoices;
 
 /// What is computed, with all that it is given.
@@ -33,6 +33,8 @@ pub enum Checked {
 pub struct Ready {
     /// What is computed.
     pub checked: Checked,
+    /// What its stencils print, if that is computed, and the variables that hold it.
+    prints: Vec<(Option<VariableId>, Print)>,
     about: About,
     resumed: Option<Checkpoint>,
     before: u64,
@@ -72,9 +74,15 @@ impl Ready {
             }
             go_on_from(&mut job, &checkpoint.about);
         }
-        let checked = match job.subject.clone() {
-            Subject::Grid(program) => Checked::Grid(Arc::new(on_grid(job, &program)?)),
-            Subject::Mesh(program) => Checked::Mesh(Arc::new(on_mesh(job, &program)?)),
+        let (checked, prints) = match job.subject.clone() {
+            Subject::Grid(program) => {
+                let Made { problem, prints } = on_grid(job, &program)?;
+                (Checked::Grid(Arc::new(problem)), prints)
+            }
+            Subject::Mesh(program) => {
+                let Made { problem, prints } = on_mesh(job, &program)?;
+                (Checked::Mesh(Arc::new(problem)), prints)
+            }
         };
         let about = match &checked {
             Checked::Grid(problem) => About::new(problem, &source, how.choices.contract),
@@ -86,7 +94,12 @@ impl Ready {
             checkpoint.check(&about, &*script)?;
             before = checkpoint.done(&*script)?;
         }
-        Ok(Self { checked, about, resumed, before, device, stream, how, reader: None })
+        Ok(Self { checked, prints, about, resumed, before, device, stream, how, reader: None })
+    }
+
+    /// What its stencils print, in the order of their calls, if that is computed.
+    pub fn prints(&self) -> impl Iterator<Item = &Print> {
+        self.prints.iter().map(|(_, print)| print)
     }
 
     /// How often outermost loops were run before, by what the checkpoint is of.
@@ -192,7 +205,7 @@ impl Ready {
             Some(checkpoint) => checkpoint.restore(&mut driver)?,
             None => driver = driver.given()?,
         }
-        Ok(Run::new(Box::new(driver), self.about))
+        Ok(Run::new(Box::new(driver), self.about, self.prints))
     }
 }
 
@@ -208,42 +221,4 @@ fn go_on_from(job: &mut Job, about: &About) {
         }
         _ => {}
     }
-}
-
-fn on_grid(job: Job, program: &Program) -> Result<ProgramProblem> {
-    let Job { domain, how, arrays, settings, seed, cast, drawing, .. } = job;
-    let (grid, adjacency) = match domain {
-        None => (None, None),
-        Some(Domain::Rows(grid)) => (Some(grid), None),
-        Some(Domain::Cells { adjacency, levels }) => {
-            (levels.map(|levels| Grid::cells(adjacency.cells(), levels)), Some(adjacency))
-        }
-        Some(Domain::Mesh { .. }) => {
-            return Err(Error::call(format!("`{}` runs on a grid, not over a mesh", program.name)));
-        }
-    };
-    let (precision, contract) = (how.choices.precision, how.choices.contract);
-    let facade = program.facade();
-    let request =
-        Request { stencil: &facade, precision, contract, grid, adjacency, arrays, settings, seed, cast, drawing };
-    ProgramProblem::new(program, request)
-}
-
-fn on_mesh(job: Job, program: &MeshProgram) -> Result<MeshProblem> {
-    let Some(Domain::Mesh { mesh, levels }) = job.domain else {
-        return Err(Error::call(format!("`{}` runs over a mesh", program.program.name))
-            .help("give one: `Domain::Mesh { mesh, levels }`"));
-    };
-    MeshProblem::new(over::Request {
-        program,
-        precision: job.how.choices.precision,
-        contract: job.how.choices.contract,
-        mesh,
-        levels,
-        arrays: job.arrays,
-        settings: job.settings,
-        seed: job.seed,
-        cast: job.cast,
-        drawing: job.drawing,
-    })
 }

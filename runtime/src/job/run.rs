@@ -4,6 +4,7 @@ use crate::array::{Array, Data};
 use crate::checkpoint::{self, About};
 use crate::driver::{Backend, Driver, Script};
 use crate::error::{Error, Result};
+use crate::print::{Print, Printed};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -86,13 +87,14 @@ pub struct Run {
     about: About,
     /// Inputs that were given new numbers.
     replaced: BTreeSet<VariableId>,
+    prints: Vec<(Option<VariableId>, Print)>,
     /// Over a mesh: the calls of each kernel that computes several.
     pub merged: Vec<Vec<String>>,
 }
 
 impl Run {
-    pub(super) fn new(driver: Box<dyn Running>, about: About) -> Self {
-        Self { script: driver.script(), driver, about, replaced: BTreeSet::new(), merged: Vec::new() }
+    pub(super) fn new(driver: Box<dyn Running>, about: About, prints: Vec<(Option<VariableId>, Print)>) -> Self {
+        Self { script: driver.script(), driver, about, replaced: BTreeSet::new(), prints, merged: Vec::new() }
     }
 
     /// How often the outermost loops were run until now.
@@ -168,6 +170,19 @@ impl Run {
         let variables = self.script.program().variables.iter();
         let written = variables.filter(|(_, own)| own.role.is_some_and(Role::is_written));
         written.map(|(_, own)| own.name.clone()).collect()
+    }
+
+    /// What its stencils printed when each call was done last, at cells that are chosen for each print: of a grid (i, j, k), of a set
+    /// (element, 0, level). There is nothing to show unless the job was told to compute it.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    pub fn printed(&self, cells: &dyn Fn(&Print) -> Vec<[usize; 3]>) -> Result<Vec<Printed>> {
+        let one = |(variable, print): &(Option<VariableId>, Print)| {
+            let data = variable.map(|variable| self.driver.get(variable)).transpose()?.flatten();
+            Ok(print.clone().at(&cells(print), data.as_ref()))
+        };
+        self.prints.iter().map(one).collect()
     }
 
     /// Keeps all that it holds in the file at `path`, from which [`Job::resume`](super::Job::resume) goes on.

@@ -13,7 +13,7 @@ use crate::machine::{Arg, Launch, Machine};
 use crate::memory;
 use crate::pack::{PADDING, Packing};
 use crate::problem::element_of;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::{Grid, Region};
@@ -34,6 +34,12 @@ pub struct Text {
     pub name: String,
     /// CUDA C++.
     pub text: String,
+}
+
+/// The names of kernels, each once.
+pub fn names(texts: Vec<Text>) -> Vec<String> {
+    let mut known = BTreeSet::new();
+    texts.into_iter().map(|own| own.name).filter(|name| known.insert(name.clone())).collect()
 }
 
 /// The kernels of a program: a text for each of its stages, and where its fields lie.

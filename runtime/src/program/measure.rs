@@ -5,7 +5,7 @@
 
 pub use super::candidates::{candidates, enough};
 use super::estimate::estimate;
-use super::kernels::{Kernels, Planned, Text};
+use super::kernels::{Kernels, Planned, Text, names};
 use super::plan::ProgramPlan;
 use super::{ProgramProblem, results};
 use crate::bench::limit::{self, Limit, Streams};
@@ -138,6 +138,14 @@ impl<'a> Plans<'a> {
         let mut came = Came::default();
         let found = measure::search(self, &mut came, asked, budget, progress)?;
         Ok((found, came))
+    }
+
+    /// The names of a plan's kernels.
+    ///
+    /// # Errors
+    /// It cannot compute the program.
+    pub fn kernels(&self, plan: usize) -> Result<Vec<String>> {
+        Ok(names(Planned::new(&self.problem, &self.plans[plan])?.texts()?))
     }
 
     /// The time of a copy, of these times.

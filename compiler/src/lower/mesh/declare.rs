@@ -5,7 +5,7 @@ use crate::ast;
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::mesh::Home;
 use crate::ir::{Field, Levels, Place, Role, Stored};
-use crate::lower::declare::{NOWHERE, new_field};
+use crate::lower::declare::new_field;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
 use crate::text::FreeText;
@@ -45,7 +45,7 @@ impl<'a> Lowering<'a> {
                     let found = wrong(*span, "a vector lives on a set", "these are single numbers");
                     return self.report(found.help("as in `in x: real[2] on node`"));
                 }
-                return Some(Place { levels, ..NOWHERE });
+                return Some(Place { levels, ..Place::NOWHERE });
             }
             Some(ast::PlaceOn::Mesh(trail, none)) => (trail, none),
         };
@@ -121,7 +121,7 @@ impl<'a> Lowering<'a> {
             return self.define_broken(&reduce.names);
         }
         for name in &reduce.names {
-            let field = new_field(&name.text, Role::Reduce, NOWHERE, Stored::Real, name.span);
+            let field = new_field(&name.text, Role::Reduce, Place::NOWHERE, Stored::Real, name.span);
             let id = self.add_field(name, Field { doc: FreeText::new(&reduce.doc), ..field });
             self.reductions.extend(id.map(|id| (id, reduce)));
         }

@@ -180,7 +180,7 @@ impl<'a> Lowering<'a> {
             Alias::Def(def, _) => self.stencil.defs[*def].name.clone(),
             Alias::Slots(..) | Alias::Ahead(..) | Alias::Param(_) | Alias::Int(_) => "this".to_owned(),
         };
-        let found = Diagnostic::error(span, format!("`{name}` lives on `{there}`, this stencil runs over `{here}`"));
+        let found = Diagnostic::error(span, format!("`{name}` lives on `{there}`, and this is computed on `{here}`"));
         self.report(found.label(format!("of which `{there}`?")).help(self.ways(home)))
     }
 

@@ -6,7 +6,7 @@ use crate::ast::{self, ExprId};
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::program::{Action, Assignment};
 use crate::ir::{Body, FieldId, Handle, Kind, Node, Place, Role, Stored, VariableId};
-use crate::lower::declare::{NOWHERE, new_field};
+use crate::lower::declare::new_field;
 use crate::lower::scope::Binding;
 use crate::lower::{Found, Lowering};
 
@@ -22,12 +22,12 @@ impl Lowering<'_> {
             return Some(());
         }
         let found = |what| Diagnostic::error(fields.role.span, what);
-        if place == NOWHERE && role != Role::Out {
+        if place == Place::NOWHERE && role != Role::Out {
             let what = found("a single number that is given is a parameter");
             let name = fields.names.first().map_or("", |name| &name.text);
             return self.report(what.label(format!("write `param {name}: real`")));
         }
-        if role != Role::In && place != NOWHERE && place.home.is_none_or(|home| home.map.is_some()) {
+        if role != Role::In && place != Place::NOWHERE && place.home.is_none_or(|home| home.map.is_some()) {
             return self.report(found("an output lives on a set").label("no stencil computes this"));
         }
         Some(())
@@ -43,11 +43,11 @@ impl<'a> Programmer<'_, 'a> {
     /// Makes a number of a variable on no axis.
     pub(super) fn add_number(&mut self, id: VariableId) {
         let own = &self.program.variables[id];
-        if own.place != NOWHERE {
+        if own.place != Place::NOWHERE {
             return;
         }
         let (name, stored, span) = (own.name.clone(), own.stored, own.span);
-        self.lowering.stencil.fields.add(new_field(&name, Role::In, NOWHERE, stored, span));
+        self.lowering.stencil.fields.add(new_field(&name, Role::In, Place::NOWHERE, stored, span));
         self.lowering.numbers.push(id);
     }
 
@@ -59,7 +59,7 @@ impl<'a> Programmer<'_, 'a> {
         match self.number(value, None, &name.text) {
             Some(body) => {
                 let stored = if body.kind() == Kind::Int { Stored::Int } else { Stored::Real };
-                if let Some(to) = self.add(name, new_variable(name, NOWHERE, stored)) {
+                if let Some(to) = self.add(name, new_variable(name, Place::NOWHERE, stored)) {
                     self.valued.insert(to);
                     actions.push(Action::Number(Assignment { to, value: body }));
                 }

@@ -12,7 +12,6 @@ use crate::ast::{self, Expr, ExprId, Statement};
 use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::ir::program::{Action, Edges, Rename, Repeat, Variable};
 use crate::ir::{Body, Field, Kind, Place, Program, Role, Stencil, Stored, VariableId};
-use crate::lower::declare::NOWHERE;
 use crate::lower::mesh::Declared;
 use crate::lower::report::has_error;
 use crate::source::Span;
@@ -358,7 +357,7 @@ impl<'a> Programmer<'_, 'a> {
 
     /// The number of a turn.
     fn counter(&mut self, name: &'a ast::Name) -> Found<VariableId> {
-        let id = self.add(name, new_variable(name, NOWHERE, Stored::Int))?;
+        let id = self.add(name, new_variable(name, Place::NOWHERE, Stored::Int))?;
         self.valued.insert(id);
         self.counters.insert(id);
         Some(id)
@@ -500,6 +499,15 @@ impl Held {
 }
 
 fn new_variable(name: &ast::Name, place: Place, stored: Stored) -> Variable {
-    let (doc, role, range, edges) = (FreeText::default(), None, None, Edges::default());
-    Variable { name: name.text.clone(), doc, role, place, stored, range, edges, span: name.span }
+    Variable {
+        name: name.text.clone(),
+        doc: FreeText::default(),
+        role: None,
+        is_shown: false,
+        place,
+        stored,
+        range: None,
+        edges: Edges::default(),
+        span: name.span,
+    }
 }

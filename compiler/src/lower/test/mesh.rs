@@ -3,7 +3,7 @@
 //! An input lives on some set, and so does what is expected; each is a stencil of its own over that set. Names that are given by
 //! `let` mean on each set what they say there, and need to make sense only where they are used.
 
-use super::super::declare::{NOWHERE, new_field};
+use super::super::declare::new_field;
 use super::super::mesh::{Declared, Over};
 use super::super::report::has_error;
 use super::super::scope::Binding;
@@ -288,7 +288,7 @@ impl<'a> Tests<'a> {
         let [number, count, position] = OF_ELEMENT;
         let field = |name, place, stored| new_field(name, Role::In, place, stored, Span::default());
         let mut add = |field| lowering.stencil.fields.add(field);
-        let fields = [add(field(number, home(1), Stored::Int)), add(field(count, NOWHERE, Stored::Int))];
+        let fields = [add(field(number, home(1), Stored::Int)), add(field(count, Place::NOWHERE, Stored::Int))];
         let position = add(field(position, home(3), Stored::Real));
         lowering.coordinates = Some(Coordinates::Element { fields });
         // A field of that name goes before.

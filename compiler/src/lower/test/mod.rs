@@ -5,7 +5,7 @@ mod mesh;
 pub(super) mod parts;
 mod subject;
 
-use super::declare::{CELLS, new_field};
+use super::declare::new_field;
 use super::file::Told;
 use super::mesh::Over;
 use super::report::has_error;
@@ -263,7 +263,7 @@ impl<'a> Tests<'a> {
     /// What writes down one of a test's own stencils.
     fn builder(&self, grid: Grid, title: &str) -> Lowering<'a> {
         let mut lowering = Lowering::new(self.globals, title, "");
-        let place = Place { levels: Levels::None, ..CELLS };
+        let place = Place { levels: Levels::None, ..Place::CELLS };
         let field = |name| new_field(name, Role::In, place, Stored::Int, Span::default());
         let fields = COORDINATES.map(|name| lowering.stencil.fields.add(field(name)));
         lowering.coordinates = Some(Coordinates::Cell { fields, grid });
@@ -341,7 +341,7 @@ impl<'a> Lowering<'a> {
 
     /// Adds an output on every cell, or on every element of the set.
     fn add_value(&mut self, name: &str, body: Body) -> FieldId {
-        let place = self.over.as_ref().map_or(CELLS, Over::place);
+        let place = self.over.as_ref().map_or(Place::CELLS, Over::place);
         self.add_output(new_field(name, Role::Out, place, Stored::of(body.kind()), Span::default()), body)
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use stencilc_compiler::analysis::levels::leaves_levels;
-use stencilc_compiler::ir::program::{Action, Call, Program};
+use stencilc_compiler::ir::program::{Action, Call, Program, Variable};
 use stencilc_compiler::ir::{Body, MeshProgram, Precision, Role, VariableId};
 use stencilc_compiler::mesh::{Chain, Link};
 
@@ -53,8 +53,9 @@ pub(crate) enum Step {
 
 /// What `program` does. Outputs are looked at when it ends, and after each step of its outermost loops.
 pub(crate) fn steps(program: &Program) -> Vec<Step> {
-    let outputs = program.variables.iter().filter(|(_, own)| own.role.is_some_and(Role::is_written));
-    let mut live: BTreeSet<VariableId> = outputs.map(|(id, _)| id).collect();
+    let is_wanted = |own: &Variable| own.is_shown || own.role.is_some_and(Role::is_written);
+    let wanted = program.variables.iter().filter(|(_, own)| is_wanted(own));
+    let mut live: BTreeSet<VariableId> = wanted.map(|(id, _)| id).collect();
     backwards(program, &program.actions, &mut live)
 }
 

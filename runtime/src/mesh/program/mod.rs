@@ -32,7 +32,7 @@ use stencilc_compiler::ir::mesh::MeshProgram;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{
-    Body, FieldId, Handle, Levels, MeshStencil, Node, Place, Precision, Role, VariableId, Verify,
+    Body, FieldId, Handle, Levels, MeshStencil, Node, Place, Precision, Role, Stencil, VariableId, Verify,
 };
 use stencilc_compiler::mesh::Chain;
 use stencilc_compiler::plan::prepare;
@@ -110,6 +110,12 @@ impl MeshProblem {
             return Ok(0..1);
         }
         Ok(computed(&own.stencil, self.precision, self.levels, params)?)
+    }
+
+    /// The same problem with another program, which has the same declared variables and numbers, by the same handles.
+    pub(crate) fn with_program(self, program: &MeshProgram, contract: bool) -> Self {
+        let Outline { program, steps, chains, .. } = Outline::new(program, self.precision, contract);
+        Self { program, steps, chains, ..self }
     }
 
     /// The same problem, whose outermost loops are run so often.
@@ -192,9 +198,11 @@ fn called_once(stencil: &MeshStencil, from_zero: bool) -> MeshProgram {
     MeshProgram { program, stencils: vec![stencil.clone()], mesh: stencil.mesh.clone(), numbers, sizes: Vec::new() }
 }
 
-/// A stencil with its multiply-adds formed and its constants folded.
+/// A stencil with its multiply-adds formed and its constants folded, without what it prints: that is computed by stencils of its own
+/// ([`MeshProgram::with_prints`]).
 pub fn prepared(stencil: &MeshStencil, precision: Precision, contract: bool) -> MeshStencil {
-    stencil.with(prepare(&stencil.stencil, precision, contract)).verified("preparing")
+    let silent = Stencil { prints: Vec::new(), ..stencil.stencil.clone() };
+    stencil.with(prepare(&silent, precision, contract)).verified("preparing")
 }
 
 /// What is wrong with a program, as an error.

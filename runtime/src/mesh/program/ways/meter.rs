@@ -8,7 +8,7 @@ use crate::cache::Built;
 use crate::clock::Budget;
 use crate::device::Platform;
 use crate::measure::{self as measuring, Asked, How, Progress, Subject, Timed};
-use crate::program::kernels::Text;
+use crate::program::kernels::{Text, names};
 use crate::tune::search::{Found, Kind};
 use crate::verify::Verdict;
 use crate::{Error, Fault, Result};
@@ -147,6 +147,7 @@ pub struct Ready {
 struct Came {
     rows: BTreeMap<usize, Row>,
     refused: BTreeMap<usize, Error>,
+    failed: BTreeMap<usize, Error>,
 }
 
 /// Ways as the subject of measurements.
@@ -207,11 +208,12 @@ impl<'a> Subject for On<'a> {
         Ok(timed)
     }
 
-    /// What a strategy cannot do is no reason not to measure the others.
+    /// What a strategy cannot do, or what is wrong with its kernels, is no reason not to measure the others.
     fn failed(&self, State { came, .. }: &mut State<'a>, way: usize, error: Error) -> Result<()> {
         match error.fault {
             Fault::Input => drop(came.refused.insert(way, error)),
-            Fault::Check | Fault::Call | Fault::Machine => return Err(error),
+            Fault::Check => drop(came.failed.insert(way, error)),
+            Fault::Call | Fault::Machine => return Err(error),
         }
         Ok(())
     }
@@ -235,6 +237,14 @@ impl Ways {
         &self.places[self.all[way].place].renumbered
     }
 
+    /// The names of a way's kernels.
+    ///
+    /// # Errors
+    /// It cannot be computed.
+    pub fn kernels(&self, way: usize) -> Result<Vec<String>> {
+        Ok(names(self.renumbered(way).texts(&self.problem, &self.all[way].variant.choices)?))
+    }
+
     /// Measures all, the fastest first. `progress` is told of [`measuring::STEPS`] for each.
     ///
     /// # Errors
@@ -244,10 +254,11 @@ impl Ways {
         let on = On { ways: self, platform: meter.platform };
         measuring::each(&on, &mut state, (0..self.all.len()).collect(), progress)?;
         self.take(state.came);
-        if self.rows().next().is_none()
-            && let Some((_, error)) = self.refused.pop_first()
-        {
-            return Err(error);
+        if self.rows().next().is_none() {
+            let failed = self.failed.pop().map(|(_, error)| error);
+            if let Some(error) = failed.or_else(|| self.refused.pop_first().map(|(_, error)| error)) {
+                return Err(error);
+            }
         }
         let us = |own: &Candidate| own.measured.as_ref().map_or(f64::INFINITY, |row| row.measured.statistics.median_us);
         self.all.sort_by(|a, b| us(a).total_cmp(&us(b)));
@@ -272,7 +283,8 @@ impl Ways {
         Ok(found)
     }
 
-    fn take(&mut self, Came { rows, refused }: Came) {
+    fn take(&mut self, Came { rows, refused, failed }: Came) {
+        self.failed.extend(failed.into_iter().map(|(way, error)| (self.all[way].variant.words(), error)));
         for (way, error) in refused {
             self.refused.entry(self.all[way].variant.strategy).or_insert(error);
         }

@@ -92,6 +92,8 @@ pub struct Ways {
     pub all: Vec<Candidate>,
     /// Strategies that cannot compute it, and why.
     pub refused: BTreeMap<&'static str, Error>,
+    /// Ways whose kernels cannot be compiled or launched, by the options that choose them, and why.
+    pub failed: Vec<(String, Error)>,
     kinds: usize,
 }
 
@@ -99,7 +101,8 @@ impl Ways {
     /// None yet.
     pub fn new(problem: Arc<MeshProblem>) -> Self {
         let (bytes, calls) = (measure::bytes(&problem), measure::calls(&problem));
-        Self { problem, bytes, calls, places: Vec::new(), all: Vec::new(), refused: BTreeMap::new(), kinds: 0 }
+        let (places, all, refused, failed) = (Vec::new(), Vec::new(), BTreeMap::new(), Vec::new());
+        Self { problem, bytes, calls, places, all, refused, failed, kinds: 0 }
     }
 
     /// Puts the mesh in an order, unless it stands in it already.

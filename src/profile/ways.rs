@@ -1,0 +1,236 @@
+//! `stencilc profile` of a program, and of what runs over a mesh: the kernels of one way to compute it, each counted by itself.
+
+use super::{Args, Counting, table};
+use crate::args::ARCH;
+use crate::args::program::PlanArgs;
+use crate::bench::mesh::{Subject, check_right};
+use crate::bench::open;
+use crate::build::mesh_program::merge;
+use crate::drawn::refuse_of_grids;
+use crate::input::Input;
+use crate::kernel::words_over_meshes;
+use crate::terminal::{self, Progress};
+use serde::Serialize;
+use serde_json::{Value, json};
+use stencilc_compiler::ir::{Precision, Program};
+use stencilc_compiler::plan::Choices;
+use stencilc_compiler::text::ShellWord;
+use stencilc_runtime::bench::rows::MachineFacts;
+use stencilc_runtime::device::Platform;
+use stencilc_runtime::measure::STEPS;
+use stencilc_runtime::mesh::program::ways::{Asked, MERGES, Meter, Ways};
+use stencilc_runtime::profile::metrics::Counters;
+use stencilc_runtime::program::measure::Plans;
+use stencilc_runtime::program::{ProgramProblem, of_program};
+use stencilc_runtime::{Error, Fault, Result};
+
+/// Options of `profile` that are about programs.
+#[derive(clap::Args)]
+pub struct ProgramArgs {
+    /// Which program of the file
+    #[arg(long, value_name = "NAME", conflicts_with = "stencil")]
+    pub program: Option<String>,
+    #[command(flatten)]
+    plan: PlanArgs,
+    /// Of a program: steps of its loop in one measurement
+    #[arg(long, value_name = "N", default_value_t = 96, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    times: u32,
+}
+
+/// A way to compute something, and what was counted in its kernels.
+#[derive(Serialize)]
+pub struct Case {
+    /// The program or stencil.
+    #[serde(skip)]
+    pub name: String,
+    /// What `real` is.
+    pub precision: Precision,
+    /// The grid, or the file of the mesh.
+    pub place: String,
+    /// Which way.
+    pub way: String,
+    /// The options of `run` that choose it.
+    pub options: String,
+    /// Microseconds of a step, without the profiler.
+    pub us: f64,
+    /// The time of a copy, of that.
+    pub of_copy: Option<f64>,
+    /// What was counted in each of its kernels.
+    pub kernels: Vec<Kernel>,
+}
+
+/// A kernel.
+#[derive(Serialize)]
+pub struct Kernel {
+    /// Its name.
+    pub kernel: String,
+    /// What was counted in one launch.
+    pub counters: Counters,
+    /// Why nothing could be.
+    pub failed: Option<String>,
+}
+
+/// Counts in the kernels of a program on grids.
+///
+/// # Errors
+/// As [`profile`](super::profile); several kernels are named where one is meant.
+pub fn of_a_program(args: &Args, input: &Input, program: &Program, json: bool) -> Result<()> {
+    let name = &program.name;
+    if args.output.is_some() {
+        return Err(Error::call(format!("--output is for kernels of stencils, and `{name}` is a program"))
+            .help("--json has all that is counted"));
+    }
+    let mut counting = Counting::new(args)?;
+    let (platform, own) = (open(counting.device)?, &args.of_program);
+    let arch = if let Platform::Gpu(gpu) = &platform { gpu.arch() } else { ARCH.to_owned() };
+    let facade = program.facade();
+    let mut cases = Vec::new();
+    for precision in args.kernels.precisions() {
+        let choices = one_kernel(args, name, precision)?;
+        for grid in args.kernels.grids(&platform)? {
+            let problem = args.kernels.problem(input, &facade, precision, &grid);
+            let problem = problem.map_err(|error| of_program(program, error))?;
+            let problem = ProgramProblem::of(program, problem, choices.contract)?;
+            let plan = own.plan.plan(&problem, &choices, &arch)?;
+            plan.check(&problem)?;
+            let plans = Plans::new(&problem, &platform, args.method(), own.times as usize, vec![plan])?;
+            let progress = Progress::new(STEPS, "measuring");
+            let (found, came) = plans.bench(&|steps| progress.advance(steps))?;
+            drop(progress);
+            let Some((_, times)) = found.first() else {
+                let why = came.wrong.into_values().chain(came.refused.into_values()).next().unwrap_or_default();
+                return Err(Error::check(format!("{}: {why}", plans.plans[0])));
+            };
+            let mut options = format!("{}{} --no-graph", choices.words(), own.plan.words());
+            for (name, value) in problem.outer.settings() {
+                options.push_str(&format!(" --set {}", ShellWord::new(format!("{name}={value}"))));
+            }
+            options.extend(grid.words.iter().map(|word| format!(" {}", ShellWord::new(word))));
+            cases.push(Case {
+                name: name.clone(),
+                precision,
+                place: grid.name.clone(),
+                way: plans.plans[0].to_string(),
+                us: times.median_us,
+                of_copy: plans.of_copy(times),
+                kernels: counting.kernels(
+                    &words(args, &counting.device.to_string(), "--program", name, &options),
+                    plans.kernels(0)?,
+                )?,
+                options,
+            });
+        }
+    }
+    report("program", &counting, &platform.facts(), &cases, json)
+}
+
+/// What computes the calls of a program: what is named, or what is taken where nobody chooses.
+fn one_kernel(args: &Args, program: &str, precision: Precision) -> Result<Choices> {
+    let all = args.kernels.choices(&args.blocks, precision)?;
+    match all.as_slice() {
+        [one] => Ok(one.clone()),
+        _ if args.kernels.is_open() => Ok(args.kernels.code.choices(Choices::default(), precision)),
+        all => {
+            let why =
+                format!("`profile` looks into one way to compute `{program}`, and these options name {}", all.len());
+            Err(Error::call(why).help("name one: --storage regular --access idxvar"))
+        }
+    }
+}
+
+/// Counts in the kernels of what runs over a mesh.
+///
+/// # Errors
+/// As [`profile`](super::profile); several ways are named where one is meant.
+pub fn over_a_mesh(args: &Args, subject: &Subject, json: bool) -> Result<()> {
+    let (name, over, plan) = (&subject.program.program.name, &args.over, &args.of_program.plan);
+    let options: &[&str] = match subject.is_stencil {
+        true => &["runs", "ncu", "timeout"],
+        false => &["runs", "ncu", "timeout", "program", "fuse", "times"],
+    };
+    refuse_of_grids(&args.names, options, name)?;
+    let choices = over.choices()?;
+    let merge = merge(plan, over, name)?;
+    let mut counting = Counting::new(args)?;
+    let platform = open(counting.device)?;
+    let mut ways = Ways::new(subject.problem(&args.kernels, over, args.of_program.times)?);
+    let ordered = over.one_ordering(&ways.problem)?;
+    ways.place(ordered.name, &ordered.ordering, true)?;
+    let asked = Asked {
+        strategies: vec![choices.strategy],
+        layouts: vec![choices.layout],
+        threads: vec![(choices.block, choices.blocks_at_once)],
+        merges: MERGES.into_iter().filter(|(_, own)| *own == merge).collect(),
+    };
+    ways.add(&asked, false, &|_| {})?;
+    let meter = Meter::new(&platform, args.method().runs, &ways, None)?;
+    let progress = Progress::new(STEPS, "measuring");
+    ways.measure(&meter, &|steps| progress.advance(steps))?;
+    drop(progress);
+    check_right(&ways)?;
+    let Some(row) = ways.rows().next() else { return Err(Error::check("nothing was measured")) };
+    let (precision, kernels) = (ways.problem.precision, &args.kernels);
+    let words_of_mesh = words_over_meshes(precision, kernels.code.contract, kernels.levels, &kernels.set);
+    let graph = if subject.is_stencil { "" } else { " --no-graph" };
+    let options = format!("{words_of_mesh}{}{graph} {}", plan.words(), over.words()?);
+    let subject_option = if subject.is_stencil { "--stencil" } else { "--program" };
+    let case = Case {
+        name: name.clone(),
+        precision,
+        place: over.mesh.as_deref().map(|file| file.display().to_string()).unwrap_or_default(),
+        way: row.variant.words(),
+        us: row.measured.statistics.median_us,
+        of_copy: Some(row.of_copy),
+        kernels: counting
+            .kernels(&words(args, &counting.device.to_string(), subject_option, name, &options), ways.kernels(0)?)?,
+        options,
+    };
+    report(subject.what(), &counting, &platform.facts(), &[case], json)
+}
+
+/// What `run` is told, so that it computes a way.
+fn words(args: &Args, device: &str, option: &str, name: &str, options: &str) -> Vec<String> {
+    let (file, seed) = (&args.kernels.file, args.kernels.seed.to_string());
+    let fixed = ["run", file, option, name, "--draw", "--seed", &seed, "--untuned", "--device", device, "--json"];
+    fixed.into_iter().map(str::to_owned).chain(shlex::split(options).unwrap_or_default()).collect()
+}
+
+impl Counting {
+    /// Counts in each kernel of what these words run.
+    fn kernels(&mut self, words: &[String], names: Vec<String>) -> Result<Vec<Kernel>> {
+        let progress = Progress::new(names.len(), "counting");
+        let mut kernels = Vec::new();
+        for kernel in names {
+            let (counters, failed) = match self.count(words.to_vec(), &kernel) {
+                Ok(counters) => (counters, None),
+                Err(error) if error.fault == Fault::Check => (Counters::new(), Some(error.message)),
+                Err(error) => return Err(error),
+            };
+            kernels.push(Kernel { kernel, counters, failed });
+            progress.advance(1);
+        }
+        Ok(kernels)
+    }
+}
+
+fn report(what: &str, counting: &Counting, machine: &MachineFacts, cases: &[Case], json: bool) -> Result<()> {
+    let all = cases.iter().flat_map(|case| &case.kernels);
+    let (failed, count) = (all.clone().filter(|own| own.failed.is_some()).count(), all.count());
+    if json {
+        let case = |case: &Case| -> Result<Value> {
+            let mut own = serde_json::to_value(case).map_err(|error| Error::check(error.to_string()))?;
+            own[what] = case.name.clone().into();
+            Ok(own)
+        };
+        let cases: Vec<Value> = cases.iter().map(case).collect::<Result<_>>()?;
+        let totals = json!({ "counted": count - failed, "failed": failed });
+        let all = json!({ "machine": machine, "profiler": counting.ncu, "cases": cases, "totals": totals });
+        terminal::json(&all)?;
+    } else {
+        cases.iter().try_for_each(|case| terminal::print(&table::of_way(case, machine, &counting.ncu)))?;
+    }
+    match failed {
+        0 => Ok(()),
+        failed => Err(Error::check(format!("{failed} of {} failed", terminal::count(count, "kernel")))),
+    }
+}
