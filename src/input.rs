@@ -22,7 +22,7 @@ use stencilc_runtime::{Error, Result, files};
 static STENCILS: Dir = include_dir!("$CARGO_MANIFEST_DIR/stencils");
 
 /// The commands that take programs.
-const OF_PROGRAMS: &str = "run, test, verify, bench, tune, build, snapshot and explain";
+const OF_PROGRAMS: &str = "run, test, verify, bench, tune, profile, build, snapshot and explain";
 
 /// The ending of a stencil file.
 const ENDING: &str = ".stn";

@@ -83,7 +83,8 @@ fn numbers(At(parts): &At, form: Form) -> Option<[usize; 3]> {
 
 /// Why a cell is none of a grid, or no element of a set.
 fn wrong_at(at: &At, grid: Grid, set: Option<&str>) -> Option<Error> {
-    let last = shown(&[grid.ni - 1, grid.nj - 1, grid.nk - 1], grid, set);
+    // A set may have no element.
+    let last = shown(&[grid.ni, grid.nj, grid.nk].map(|extent| extent.saturating_sub(1)), grid, set);
     let kind = match (grid.form, set) {
         (Form::Rows, _) => "there a cell is three numbers along i, j and k, as in 3,4,5",
         (Form::Cells, None) => "there a cell is two numbers, its own and that of its level, as in 17,5",
@@ -99,8 +100,8 @@ fn wrong_at(at: &At, grid: Grid, set: Option<&str>) -> Option<Error> {
     };
     (!has(grid, &cell)).then(|| {
         let [first, cell] = [[0; 3], cell].map(|cell| shown(&cell, grid, set));
-        Error::call(format!("the {one} {cell} lies outside the {whole}"))
-            .help(format!("{one}s count from {first} to {last}"))
+        let error = Error::call(format!("the {one} {cell} lies outside the {whole}"));
+        if grid.ni == 0 { error } else { error.help(format!("{one}s count from {first} to {last}")) }
     })
 }
 

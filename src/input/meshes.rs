@@ -1,6 +1,6 @@
 //! Which program or stencil over a mesh is meant, and what commands that know grids alone say of it.
 
-use super::Input;
+use super::{Input, OF_PROGRAMS};
 use stencilc_compiler::diagnostic::guess;
 use stencilc_compiler::ir::{MeshProgram, MeshStencil};
 use stencilc_compiler::text::ShellWord;
@@ -91,7 +91,7 @@ impl Input {
         };
         let Some((name, mesh)) = found else { return Ok(()) };
         Err(Error::call(format!("`{name}` runs over the mesh `{mesh}`, and this command is for grids")).help(format!(
-            "what runs over a mesh is for run, verify, explain, build and snapshot, and its stencils for bench and tune: `stencilc run {} --mesh FILE`",
+            "what runs over a mesh is for {OF_PROGRAMS}: `stencilc run {} --mesh FILE`",
             ShellWord::path(&self.source.name)
         )))
     }

@@ -5,7 +5,7 @@ use super::ways::{Case, Kernel};
 use crate::bench::table::{heading, kernel};
 use crate::terminal;
 use stencilc_runtime::bench::rows::MachineFacts;
-use stencilc_runtime::profile::metrics::SECTOR;
+use stencilc_runtime::profile::metrics::{Counters, SECTOR};
 use stencilc_runtime::profile::{Ncu, Profile};
 
 /// What the columns are that bear no unit.
@@ -29,27 +29,11 @@ pub fn of_way(case: &Case, machine: &MachineFacts, ncu: &Ncu) -> String {
         ["us", "of peak", "occupancy", "issue", "waits", "L1 hits", "L2 hits", "useful", "loaded", "stored", "kernel"];
     let mut rows = vec![titles.map(str::to_owned).to_vec()];
     for Kernel { kernel, counters, .. } in kernels.iter().filter(|own| own.failed.is_none()) {
-        let number = |name: &str, unit: f64| {
-            let value = counters.get(name).and_then(|counter| counter.value);
-            value.map_or_else(|| "-".to_owned(), |value| format!("{:.2}", value / unit))
-        };
-        let percent = |name: &str| {
-            let value = counters.get(name).and_then(|counter| counter.value);
-            value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}%"))
-        };
-        rows.push(vec![
-            number("duration", 1e3),
-            percent("dram_share"),
-            percent("occupancy"),
-            percent("issue_slots"),
-            percent("memory_stalls"),
-            percent("l1_hits"),
-            percent("l2_hits"),
-            percent("load_efficiency"),
-            number("dram_read", 1e6),
-            number("dram_written", 1e6),
-            kernel.clone(),
-        ]);
+        let counted = Counted(counters);
+        let mut row = vec![counted.number("duration", 1e-3), counted.percent("dram_share")];
+        row.extend(counted.percents());
+        row.extend([counted.number("dram_read", 1e-6), counted.number("dram_written", 1e-6), kernel.clone()]);
+        rows.push(row);
     }
     if rows.len() > 1 {
         let numbers: Vec<usize> = (0..titles.len() - 1).collect();
@@ -103,24 +87,41 @@ pub fn text(done: &Done, machine: &MachineFacts, ncu: &Ncu) -> String {
     text
 }
 
+/// Counters as cells of a table.
+struct Counted<'a>(&'a Counters);
+
+impl Counted<'_> {
+    fn told(&self, name: &str, told: impl Fn(f64) -> String) -> String {
+        self.0.get(name).and_then(|counter| counter.value).map_or_else(|| "-".to_owned(), told)
+    }
+
+    fn number(&self, name: &str, factor: f64) -> String {
+        self.told(name, |value| format!("{:.2}", value * factor))
+    }
+
+    fn percent(&self, name: &str) -> String {
+        self.told(name, |value| format!("{value:.1}%"))
+    }
+
+    /// What both tables have beside the times.
+    fn percents(&self) -> [String; 6] {
+        ["occupancy", "issue_slots", "memory_stalls", "l1_hits", "l2_hits", "load_efficiency"]
+            .map(|name| self.percent(name))
+    }
+}
+
 fn line(profile: &Profile) -> Vec<String> {
     let row = &profile.row;
-    let cells = row.subject.cells.max(1) as f64;
+    let counted = Counted(&profile.counters);
+    let a_cell = |name: &str, each: usize| counted.number(name, each as f64 / row.subject.cells.max(1) as f64);
     let none = || "-".to_owned();
-    let percent = |name: &str| profile.value(name).map_or_else(none, |value| format!("{value:.1}%"));
-    let a_cell = |name: &str, each: usize| {
-        profile.value(name).map_or_else(none, |value| format!("{:.2}", value * each as f64 / cells))
-    };
     let measured = row.measured();
-    vec![
+    let mut cells = vec![
         measured.map_or_else(none, |measured| format!("{:.2}", measured.statistics.median_us)),
         measured.and_then(|measured| measured.of_limit).map_or_else(none, |part| format!("{part:.3}")),
-        percent("occupancy"),
-        percent("issue_slots"),
-        percent("memory_stalls"),
-        percent("l1_hits"),
-        percent("l2_hits"),
-        percent("load_efficiency"),
+    ];
+    cells.extend(counted.percents());
+    cells.extend([
         a_cell("load_sectors", SECTOR),
         a_cell("l2_read_sectors", SECTOR),
         a_cell("dram_read", 1),
@@ -128,5 +129,6 @@ fn line(profile: &Profile) -> Vec<String> {
         format!("{:.2}", row.kernel.least_bytes),
         a_cell("shared_loads", 1),
         kernel(&row.kernel),
-    ]
+    ]);
+    cells
 }

@@ -113,10 +113,7 @@ pub fn of_a_program(args: &Args, input: &Input, program: &Program, json: bool) -
                 way: plans.plans[0].to_string(),
                 us: times.median_us,
                 of_copy: plans.of_copy(times),
-                kernels: counting.kernels(
-                    &words(args, &counting.device.to_string(), "--program", name, &options),
-                    plans.kernels(0)?,
-                )?,
+                kernels: counting.kernels(args, ["--program", name], &options, plans.kernels(0)?)?,
                 options,
             });
         }
@@ -126,10 +123,12 @@ pub fn of_a_program(args: &Args, input: &Input, program: &Program, json: bool) -
 
 /// What computes the calls of a program: what is named, or what is taken where nobody chooses.
 fn one_kernel(args: &Args, program: &str, precision: Precision) -> Result<Choices> {
-    let all = args.kernels.choices(&args.blocks, precision)?;
+    let (mut all, usual) = (args.kernels.choices(&args.blocks, precision)?, Choices::default());
+    if args.kernels.is_open() {
+        all.retain(|own| own.storage == usual.storage && own.access == usual.access);
+    }
     match all.as_slice() {
         [one] => Ok(one.clone()),
-        _ if args.kernels.is_open() => Ok(args.kernels.code.choices(Choices::default(), precision)),
         all => {
             let why =
                 format!("`profile` looks into one way to compute `{program}`, and these options name {}", all.len());
@@ -173,7 +172,6 @@ pub fn over_a_mesh(args: &Args, subject: &Subject, json: bool) -> Result<()> {
     let words_of_mesh = words_over_meshes(precision, kernels.code.contract, kernels.levels, &kernels.set);
     let graph = if subject.is_stencil { "" } else { " --no-graph" };
     let options = format!("{words_of_mesh}{}{graph} {}", plan.words(), over.words()?);
-    let subject_option = if subject.is_stencil { "--stencil" } else { "--program" };
     let case = Case {
         name: name.clone(),
         precision,
@@ -181,27 +179,23 @@ pub fn over_a_mesh(args: &Args, subject: &Subject, json: bool) -> Result<()> {
         way: row.variant.words(),
         us: row.measured.statistics.median_us,
         of_copy: Some(row.of_copy),
-        kernels: counting
-            .kernels(&words(args, &counting.device.to_string(), subject_option, name, &options), ways.kernels(0)?)?,
+        kernels: counting.kernels(args, [&format!("--{}", subject.what()), name], &options, ways.kernels(0)?)?,
         options,
     };
     report(subject.what(), &counting, &platform.facts(), &[case], json)
 }
 
-/// What `run` is told, so that it computes a way.
-fn words(args: &Args, device: &str, option: &str, name: &str, options: &str) -> Vec<String> {
-    let (file, seed) = (&args.kernels.file, args.kernels.seed.to_string());
-    let fixed = ["run", file, option, name, "--draw", "--seed", &seed, "--untuned", "--device", device, "--json"];
-    fixed.into_iter().map(str::to_owned).chain(shlex::split(options).unwrap_or_default()).collect()
-}
-
 impl Counting {
-    /// Counts in each kernel of what these words run.
-    fn kernels(&mut self, words: &[String], names: Vec<String>) -> Result<Vec<Kernel>> {
+    /// Counts in each kernel of what `run` computes with these options.
+    fn kernels(&mut self, args: &Args, of: [&str; 2], options: &str, names: Vec<String>) -> Result<Vec<Kernel>> {
+        let (file, seed, device) = (&args.kernels.file, args.kernels.seed.to_string(), self.device.to_string());
+        let fixed = ["run", file, of[0], of[1], "--draw", "--seed", &seed, "--untuned", "--device", &device, "--json"];
+        let words = fixed.into_iter().map(str::to_owned).chain(shlex::split(options).unwrap_or_default());
+        let words: Vec<String> = words.collect();
         let progress = Progress::new(names.len(), "counting");
         let mut kernels = Vec::new();
         for kernel in names {
-            let (counters, failed) = match self.count(words.to_vec(), &kernel) {
+            let (counters, failed) = match self.count(words.clone(), &kernel) {
                 Ok(counters) => (counters, None),
                 Err(error) if error.fault == Fault::Check => (Counters::new(), Some(error.message)),
                 Err(error) => return Err(error),

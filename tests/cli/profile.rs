@@ -198,6 +198,7 @@ fn wrong_calls_of_profile_for_programs_and_over_meshes() {
             "--output is for kernels of stencils, and `diffusion4` is a program",
         ),
         ("diffusion4 --grid 64x48x2 --access idxvar,tile --storage regular", "these options name 2"),
+        ("diffusion4 --grid 64x48x2 --blocks 64x2x1,32x4x1", "these options name 2"),
         ("diffusion4 --grid 64x48x2 --program difusion4", "did you mean `diffusion4`?"),
         ("laplap --grid 64x48x2 --fuse merged", "--fuse is for programs, and `laplap` is a stencil"),
         ("laplap --grid 64x48x2 --mesh mesh.npz", "--mesh is for stencils over a mesh"),

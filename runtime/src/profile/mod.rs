@@ -78,11 +78,6 @@ impl Profile {
         let key = Self::key_of(&row, ncu);
         Self { format: FORMAT.to_owned(), key, row, profiler: ncu.version.clone(), counters }
     }
-
-    /// What a counter came to; nothing if there was none.
-    pub fn value(&self, name: &str) -> Option<f64> {
-        self.counters.get(name)?.value
-    }
 }
 
 /// Nsight Compute's command line.
