@@ -150,8 +150,8 @@ impl Counting {
         Ok(Self { ncu: Ncu::find(args.ncu.as_deref())?, device, metrics: METRICS.to_vec(), patience })
     }
 
-    /// Counts in the first launch of a kernel by this program, which is given these words.
-    fn count(&mut self, words: Vec<String>, kernel: &str) -> Result<Counters> {
+    /// Counts in the first launch of a kernel by this program, which is given these words; nothing if it launches none.
+    fn count(&mut self, words: Vec<String>, kernel: &str) -> Result<Option<Counters>> {
         let program = std::env::current_exe()
             .map_err(|error| Error::input(format!("this program's own file is not to be found: {error}")))?;
         let launcher = Launcher { program, arguments: words, kernel: kernel.to_owned() };
@@ -196,13 +196,18 @@ impl Work<'_> {
             done.found += 1;
             return Ok(());
         }
-        match counting.count(self.words(&row, counting.device), row.kernel.name.as_deref().unwrap_or_default()) {
-            Ok(counters) => {
+        let kernel = row.kernel.name.as_deref().unwrap_or_default();
+        match counting.count(self.words(&row, counting.device), kernel) {
+            Ok(Some(counters)) => {
                 let profile = Profile::new(row, &counting.ncu, counters);
                 if let Some(log) = log {
                     log.append(&profile)?;
                 }
                 done.profiles.push(profile);
+            }
+            Ok(None) => {
+                let reason = format!("Nsight Compute saw no launch of `{kernel}` on a GPU");
+                done.failed.push((row, reason));
             }
             Err(error) if error.fault == Fault::Check => done.failed.push((row, error.message)),
             Err(error) => return Err(error),

@@ -43,8 +43,8 @@ pub struct Args {
     /// Blocks of threads that are searched: usual, few, thesis, all, or shapes; several with commas between them
     #[arg(long, value_name = "SHAPES", value_delimiter = ',', default_value = "thesis")]
     blocks: Vec<Shapes>,
-    /// Seconds for the search, on each grid and in each precision: beside fields, the limit, and what is taken without a search,
-    /// which is always measured
+    /// Seconds for the search, on each grid and in each precision: beside fields, the limit, the interpreter, and what is taken without a
+    /// search, which is always measured
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = budget)]
     budget: f64,
     #[command(flatten)]
@@ -226,9 +226,9 @@ impl Args {
         Ok((found, watch.now().as_secs_f64()))
     }
 
-    /// How many were tried among how many, and why no others: what each is called, and those that are hopeless.
-    fn tried(&self, found: &Found, among: usize, (what, others): (&str, &str), seconds: f64, cannot: &str) -> String {
-        let mut text = format!("tried {} of {} in {seconds:.1} s{cannot}", found.tried, terminal::count(among, what));
+    /// How many were tried among how many, and why no others: what each is called, and those that are hopeless; `besides` follows the time.
+    fn tried(&self, found: &Found, among: usize, (what, others): (&str, &str), seconds: f64, besides: &str) -> String {
+        let mut text = format!("tried {} of {} in {seconds:.1} s{besides}", found.tried, terminal::count(among, what));
         if found.hopeless > 0 {
             text.push_str(&format!("; {} could not win by the model", terminal::count(found.hopeless, others)));
         }

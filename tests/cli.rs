@@ -439,7 +439,7 @@ fn what_is_no_file_is_not_read() {
 
 #[test]
 fn kernels_run_on_the_emulator() {
-    let folder = Folder::new();
+    let folder = Folder::with_own_cache();
     folder.done("run gray_scott --stencil gray_scott --device cpu --grid 21x13x4 --out u_next=interpreted.npy");
     for more in ["", " --storage compressed --access zloop --precision f64"] {
         let line = format!(

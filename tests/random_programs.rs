@@ -32,7 +32,8 @@ const BATCH: u64 = 50;
 
 fn emulator() -> Tools {
     let compiler = Compiler::find().expect("a C++ compiler is needed: install g++");
-    Tools::emulated(&compiler, Settings::default())
+    // What an earlier run compiled is not compiled again.
+    Tools { keeps: true, ..Tools::emulated(&compiler, Settings::default()) }
 }
 
 fn without_failures(total: Tally) -> Tally {

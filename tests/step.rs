@@ -10,6 +10,7 @@ use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::step::resident::{self, resident};
 use stencilc_compiler::step::stream::{self, Shape, Strip, persistent, stream};
 use stencilc_compiler::step::{Carry, Edge, Gpu, Kernel, Launch, StepTask};
+use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::nvrtc::{self, Kind};
 
 /// Stencils with everything that step kernels can compute.
@@ -266,7 +267,7 @@ fn residents_need_few_registers() {
         assert_eq!(shapes[0], best, "{n} {precision:?}: {shapes:?}");
         for &shape in &shapes[..2.min(shapes.len())] {
             let kernel = resident(&subject, &carry, shape).unwrap();
-            let compiled = nvrtc::compile(&kernel.text, "step.cu", "sm_90", Kind::Cubin).unwrap();
+            let compiled = compile_cached(&kernel.text, "step.cu", "sm_90", Kind::Cubin).unwrap().compiled;
             let resources = &compiled.resources[0];
             println!("{n} {precision:?} {shape:?}: {} registers", resources.registers);
             assert_eq!(resources.spill_loads + resources.spill_stores + resources.stack, 0, "{}", kernel.text);
@@ -310,9 +311,9 @@ fn streams_need_few_registers() {
             // The same function in a kernel of many steps.
             let carry = pairs(&stencil, &[("next", "phi")]);
             let many = persistent(&subject, &carry, &Shape { lane, ahead, strip, ..Shape::default() }).unwrap();
-            let compiled = nvrtc::compile(&many.text, "step.cu", "sm_90", Kind::Cubin).unwrap();
+            let compiled = compile_cached(&many.text, "step.cu", "sm_90", Kind::Cubin).unwrap().compiled;
             assert_eq!(compiled.resources[0].spill_loads, 0, "{}", many.text);
-            let compiled = nvrtc::compile(&kernel.text, "step.cu", "sm_90", Kind::Cubin).unwrap();
+            let compiled = compile_cached(&kernel.text, "step.cu", "sm_90", Kind::Cubin).unwrap().compiled;
             let resources = &compiled.resources[0];
             println!("{times} steps, {precision:?}, {lane} bytes, {strip:?}: {} registers", resources.registers);
             assert_eq!(resources.spill_loads + resources.spill_stores + resources.stack, 0, "{}", kernel.text);

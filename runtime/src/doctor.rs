@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::{Error, cache, cuda, emulate, nvrtc};
+use crate::{Error, cache, cuda, emulate, nvrtc, threads};
 
 /// How long a tool may take to tell its version.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -224,7 +224,7 @@ fn version_line(program: &Path, marker: &str, patience: Duration) -> Option<Stri
     let (send, receive) = mpsc::channel();
     // A thread of its own, left to itself in the worst case: a process that the program has started may keep the pipe
     // open for ever.
-    let reader = std::thread::Builder::new().spawn(move || {
+    let reader = threads::spawn("reader", 256 << 10, move || {
         let mut bytes = Vec::new();
         let read = output.map(|output| output.take(LENGTH).read_to_end(&mut bytes));
         // Nobody listens any more once the time is up.

@@ -2,22 +2,58 @@
 //!
 //! The pool of rayon panics where a thread cannot be had, as under `ulimit -u` and `ulimit -v`. So threads are started before
 //! there is a pool, and it is made of those that came.
+//!
+//! Rust ends the whole program where a thread that has started finds no memory for the stack on which it handles signals. So
+//! [`spawn`] starts none that would, and [`room`] says whether there is enough for one.
 
 use crate::memory::addresses;
 use rayon::{ThreadBuilder, ThreadPoolBuilder};
+use std::io;
 use std::num::NonZero;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 /// Of the addresses that are left under a limit, stacks take at most one part in so many.
 const PART: u64 = 4;
 
-/// Addresses that a thread's stack takes, as Rust makes it.
-const STACK: u64 = 2 << 20;
+/// Bytes of a thread's stack, as many as Rust gives one.
+const STACK: usize = 2 << 20;
 
 /// Addresses that a thread's own heap reserves.
 const HEAP: u64 = 64 << 20;
+
+/// Addresses that a thread takes beside its stack before it does anything, and several times more.
+const BESIDE: u64 = 1 << 20;
+
+/// Whether there is room for a thread with a stack of so many bytes.
+///
+/// # Errors
+/// A limit leaves less.
+pub(crate) fn room(stack: usize) -> io::Result<()> {
+    let wanted = BESIDE.saturating_add(stack as u64);
+    match addresses() {
+        Some(left) if left < wanted => Err(io::ErrorKind::OutOfMemory.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Starts a thread with a stack of so many bytes that is never waited for, and returns once it runs: until then nothing else
+/// takes the memory that it needs.
+///
+/// # Errors
+/// There is no room for it, or the system starts no more.
+pub(crate) fn spawn(name: &str, stack: usize, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    room(stack)?;
+    let (send, receive) = sync_channel(1);
+    thread::Builder::new().name(name.into()).stack_size(stack).spawn(move || {
+        // Whoever started it waits for this.
+        let _ = send.send(());
+        work();
+    })?;
+    let _ = receive.recv();
+    Ok(())
+}
 
 /// Starts as many threads as the machine has cores, or `RAYON_NUM_THREADS` says, or as many as there can be; with none, all is
 /// computed where it is asked for. What computes does so on these from then on.
@@ -41,7 +77,7 @@ pub fn start() {
             }
         }
     };
-    let start = |_: &usize| thread::Builder::new().spawn(work()).is_ok();
+    let start = |_: &usize| spawn("worker", STACK, work()).is_ok();
     let threads = (0..wanted.min(left.map_or(usize::MAX, few))).take_while(start).count();
     let pool = match threads {
         0 => ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global(),
@@ -56,7 +92,7 @@ pub fn start() {
 
 /// How many threads there may be where so many addresses are left, of which they leave something to compute with.
 fn few(left: u64) -> usize {
-    usize::try_from(left / (PART * STACK)).unwrap_or(usize::MAX).max(1)
+    usize::try_from(left / (PART * STACK as u64)).unwrap_or(usize::MAX).max(1)
 }
 
 /// All threads take memory from one heap. One each would reserve 64 MiB of addresses, which a limit counts as if they were

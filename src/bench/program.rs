@@ -7,7 +7,7 @@ use crate::terminal::{self, Progress};
 use serde_json::json;
 use stencilc_compiler::ir::Program;
 use stencilc_runtime::measure::STEPS;
-use stencilc_runtime::program::measure::{Plans, candidates, enough};
+use stencilc_runtime::program::measure::{COMPARED, Plans, candidates, enough};
 use stencilc_runtime::program::plan::PlanKind;
 use stencilc_runtime::program::{ProgramProblem, of_program};
 use stencilc_runtime::{Error, Result};
@@ -56,7 +56,11 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
             let problem = args.kernels.problem(input, &facade, precision, &grid);
             let problem = problem.map_err(|error| of_program(program, error))?;
             let problem = ProgramProblem::of(program, problem, choices.first().is_none_or(|own| own.contract))?;
-            let plans = Plans::new(&problem, &platform, method, own.times as usize, plans.clone())?;
+            let times = own.times as usize;
+            let progress = Progress::new(COMPARED, "interpreting");
+            let plans =
+                Plans::new(&problem, &platform, method, times, plans.clone(), &|steps| progress.advance(steps))?;
+            drop(progress);
             let progress = Progress::new(plans.plans.len() * STEPS, "measuring");
             let (found, came) = plans.bench(&|steps| progress.advance(steps))?;
             drop(progress);

@@ -28,7 +28,7 @@ pub fn of_way(case: &Case, machine: &MachineFacts, ncu: &Ncu) -> String {
     let titles =
         ["us", "of peak", "occupancy", "issue", "waits", "L1 hits", "L2 hits", "useful", "loaded", "stored", "kernel"];
     let mut rows = vec![titles.map(str::to_owned).to_vec()];
-    for Kernel { kernel, counters, .. } in kernels.iter().filter(|own| own.failed.is_none()) {
+    for Kernel { kernel, counters, .. } in kernels.iter().filter(|own| own.launched && own.failed.is_none()) {
         let counted = Counted(counters);
         let mut row = vec![counted.number("duration", 1e-3), counted.percent("dram_share")];
         row.extend(counted.percents());
@@ -41,6 +41,9 @@ pub fn of_way(case: &Case, machine: &MachineFacts, ncu: &Ncu) -> String {
         text.push_str(LEGEND_OF_WAYS);
     }
     for own in kernels {
+        if !own.launched {
+            text.push_str(&format!("not launched: {} is for other numbers of steps\n", own.kernel));
+        }
         if let Some(reason) = &own.failed {
             text.push_str(&format!("FAILED  {}: {reason}\n", own.kernel));
         }

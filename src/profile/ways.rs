@@ -20,7 +20,7 @@ use stencilc_runtime::device::Platform;
 use stencilc_runtime::measure::STEPS;
 use stencilc_runtime::mesh::program::ways::{Asked, MERGES, Meter, Ways};
 use stencilc_runtime::profile::metrics::Counters;
-use stencilc_runtime::program::measure::Plans;
+use stencilc_runtime::program::measure::{COMPARED, Plans};
 use stencilc_runtime::program::{ProgramProblem, of_program};
 use stencilc_runtime::{Error, Fault, Result};
 
@@ -64,6 +64,8 @@ pub struct Case {
 pub struct Kernel {
     /// Its name.
     pub kernel: String,
+    /// Whether it was launched: a way may have kernels for numbers of steps other than those that are done.
+    pub launched: bool,
     /// What was counted in one launch.
     pub counters: Counters,
     /// Why nothing could be.
@@ -93,7 +95,11 @@ pub fn of_a_program(args: &Args, input: &Input, program: &Program, json: bool) -
             let problem = ProgramProblem::of(program, problem, choices.contract)?;
             let plan = own.plan.plan(&problem, &choices, &arch)?;
             plan.check(&problem)?;
-            let plans = Plans::new(&problem, &platform, args.method(), own.times as usize, vec![plan])?;
+            let times = own.times as usize;
+            let progress = Progress::new(COMPARED, "interpreting");
+            let plans =
+                Plans::new(&problem, &platform, args.method(), times, vec![plan], &|steps| progress.advance(steps))?;
+            drop(progress);
             let progress = Progress::new(STEPS, "measuring");
             let (found, came) = plans.bench(&|steps| progress.advance(steps))?;
             drop(progress);
@@ -195,20 +201,28 @@ impl Counting {
         let progress = Progress::new(names.len(), "counting");
         let mut kernels = Vec::new();
         for kernel in names {
-            let (counters, failed) = match self.count(words.clone(), &kernel) {
-                Ok(counters) => (counters, None),
-                Err(error) if error.fault == Fault::Check => (Counters::new(), Some(error.message)),
+            let (launched, counters, failed) = match self.count(words.clone(), &kernel) {
+                Ok(Some(counters)) => (true, counters, None),
+                Ok(None) => (false, Counters::new(), None),
+                Err(error) if error.fault == Fault::Check => (true, Counters::new(), Some(error.message)),
                 Err(error) => return Err(error),
             };
-            kernels.push(Kernel { kernel, counters, failed });
+            kernels.push(Kernel { kernel, launched, counters, failed });
             progress.advance(1);
         }
-        Ok(kernels)
+        drop(progress);
+        match kernels.iter().any(|own| own.launched) {
+            true => Ok(kernels),
+            false => {
+                let names: Vec<String> = kernels.iter().map(|own| format!("`{}`", own.kernel)).collect();
+                Err(Error::check(format!("Nsight Compute saw no launch on a GPU of {}", names.join(", "))))
+            }
+        }
     }
 }
 
 fn report(what: &str, counting: &Counting, machine: &MachineFacts, cases: &[Case], json: bool) -> Result<()> {
-    let all = cases.iter().flat_map(|case| &case.kernels);
+    let all = cases.iter().flat_map(|case| &case.kernels).filter(|own| own.launched);
     let (failed, count) = (all.clone().filter(|own| own.failed.is_some()).count(), all.count());
     if json {
         let case = |case: &Case| -> Result<Value> {

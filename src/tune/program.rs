@@ -5,7 +5,7 @@ use crate::args::ARCH;
 use crate::args::program::{parse_steps, plan_kind};
 use crate::bench::open;
 use crate::input::Input;
-use crate::terminal;
+use crate::terminal::{self, Progress};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use stencilc_compiler::ir::{Precision, Program};
@@ -13,9 +13,10 @@ use stencilc_compiler::plan::Choices;
 use stencilc_runtime::bench::hash_of_neighbours;
 use stencilc_runtime::bench::rows::MachineFacts;
 use stencilc_runtime::bench::statistics::Statistics;
+use stencilc_runtime::clock::{Clock, Watch};
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::measure::Asked;
-use stencilc_runtime::program::measure::{Came, Plans, candidates, enough};
+use stencilc_runtime::program::measure::{COMPARED, Came, Plans, candidates, enough};
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, has_clusters};
 use stencilc_runtime::program::{ProgramProblem, of_program};
 use stencilc_runtime::tune::database::{Entry, For, Tried};
@@ -55,6 +56,8 @@ struct Done<'a> {
     asked: usize,
     found: Found,
     came: Came,
+    /// Seconds of what was measured and interpreted before the search, and of the search.
+    before: f64,
     seconds: f64,
     /// The file that remembers it.
     kept: Option<PathBuf>,
@@ -126,10 +129,14 @@ fn searched<'a>(
         plans.len() - 1
     });
     let times = own.often(args.search.0.device) as usize;
-    let plans = Plans::new(problem, platform, args.method.method(), times, plans)?;
+    let watch = Watch::start();
+    let progress = Progress::new(COMPARED, "interpreting");
+    let plans = Plans::new(problem, platform, args.method.method(), times, plans, &|steps| progress.advance(steps))?;
+    drop(progress);
+    let before = watch.now().as_secs_f64();
     let among = Asked { usual, is_asked: &|plan| plan < asked };
     let ((found, came), seconds) = args.timed(|budget, progress| plans.tune(among, budget, progress))?;
-    Ok(Done { precision: problem.outer.precision, grid, plans, asked, found, came, seconds, kept: None })
+    Ok(Done { precision: problem.outer.precision, grid, plans, asked, found, came, before, seconds, kept: None })
 }
 
 /// The plan that `run` takes where nobody chooses.
@@ -185,11 +192,15 @@ impl Done<'_> {
         for (plan, why) in &came.wrong {
             text.push_str(&format!("failed: {}: {why}\n", plans[*plan]));
         }
-        let cannot = match came.refused.len() {
-            0 => String::new(),
-            cannot => format!("; {} cannot compute this program", terminal::count(cannot, "plan")),
-        };
-        text.push_str(&args.tried(found, plans.len(), ("plan", "plan"), self.seconds, &cannot));
+        let mut besides = String::new();
+        if self.before >= 1.0 {
+            besides.push_str(&format!(" after {:.1} s of the interpreter, with which they are compared", self.before));
+        }
+        if !came.refused.is_empty() {
+            let cannot = terminal::count(came.refused.len(), "plan");
+            besides.push_str(&format!("; {cannot} cannot compute this program"));
+        }
+        text.push_str(&args.tried(found, plans.len(), ("plan", "plan"), self.seconds, &besides));
         // Where others are found, that some are none is no news.
         if fastest.is_empty() {
             text.extend(refused.iter().map(|(reason, plans)| format!("refused {plans}: {reason}\n")));
@@ -226,6 +237,7 @@ impl Done<'_> {
             "hopeless": found.hopeless,
             "complete": found.is_complete(),
             "left": found.left,
+            "seconds_before": self.before,
             "seconds": self.seconds,
             "kept": self.kept,
         })

@@ -171,7 +171,7 @@ impl Task<'_> {
         let problem = ProgramProblem::of(program, problem, means.args.launch.code.contract)?;
         case.grid = Some(problem.outer.grid);
         case.grid_words = on.words(problem.outer.grid);
-        let reference = Reference::new(problem.with_times(means.args.of_programs.times as usize))?;
+        let reference = Reference::new(problem.with_times(means.args.of_programs.times as usize), &|_| {})?;
         let Some(()) = case.worth(reference.check_worth())? else { return Ok(case) };
         let plans = plans(means.args, self.precision);
         let labels = plans.iter().map(Label::of_plan).collect();

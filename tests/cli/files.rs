@@ -187,7 +187,7 @@ fn is_told(said: &str, folder: &str) -> bool {
 
 #[test]
 fn a_cache_that_others_may_write_to_is_not_used() {
-    let folder = Folder::new();
+    let folder = Folder::with_own_cache();
     let call = "run laplap --grid 12x12x2 --device emulate --timings";
     let is_cached = || folder.done(call).contains("read from the cache");
     assert!(!is_cached() && is_cached());

@@ -3,6 +3,7 @@
 use crate::common::folder::{Folder, text};
 use serde_json::{Value, json};
 use std::fs;
+use stencilc_runtime::mesh::{Map, Mesh, Set, save};
 
 /// phi.npy is the fourth power of i; its fourth difference is 24.
 const SHOWN: &str = "stencil shown {
@@ -252,6 +253,17 @@ fn prints_over_meshes() {
             &format!("{run} --device cpu --at 2,1,0"),
         ]
     ));
+}
+
+#[test]
+fn what_is_printed_on_a_set_without_elements() {
+    let folder = flowing();
+    let set = |name: &str, size| Set { name: name.to_owned(), size };
+    let nodes = Map { name: "nodes".to_owned(), from: 1, to: 0, arity: 2, table: Vec::new() };
+    let (sets, maps) = (vec![set("node", 3), set("edge", 0)], vec![nodes]);
+    save(&Mesh { origin: "lone.npz".to_owned(), sets, maps, fields: Vec::new() }, &folder.path("lone.npz")).unwrap();
+    let run = "run spread.stn --mesh lone.npz --draw --device cpu";
+    insta::assert_snapshot!(told(&folder, &[&format!("{run} --at 0"), &format!("{run} --stencil flux --at 0")]));
 }
 
 #[test]

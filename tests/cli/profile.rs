@@ -165,6 +165,30 @@ fn each_kernel_of_a_program_is_counted() {
 }
 
 #[test]
+fn kernels_that_are_not_launched_are_told() {
+    let none = r#"echo '==WARNING== No kernels were profiled.' > "$log""#;
+    let call = "profile diffusion4 --device emulate --grid 64x48x2 --times 6 --fuse separate --ncu ./ncu";
+    let folder = folder(&format!("if [ -f once ]; then {none}; else touch once; launch && table; fi"));
+    let report = folder.json(&format!("{call} --json"));
+    let kernels = report["cases"][0]["kernels"].as_array().unwrap();
+    let launched: Vec<bool> = kernels.iter().map(|own| own["launched"].as_bool().unwrap()).collect();
+    assert!(launched[0] && launched.len() > 1 && launched[1..].iter().all(|own| !own), "{launched:?}");
+    assert_eq!((&report["totals"]["counted"], &report["totals"]["failed"]), (&Value::from(1), &Value::from(0)));
+    fs::remove_file(folder.path("once")).unwrap();
+    let told = folder.done(call);
+    let name = kernels[1]["kernel"].as_str().unwrap();
+    assert!(told.contains(&format!("not launched: {name} is for other numbers of steps")), "{told}");
+    // Where none is, something else is wrong.
+    let output = folder.run(call);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(
+        said.contains(&format!("saw no launch on a GPU of `{}`, ", kernels[0]["kernel"].as_str().unwrap())),
+        "{said}"
+    );
+}
+
+#[test]
 fn each_kernel_over_a_mesh_is_counted() {
     let folder = folder("launch && table");
     folder.done("mesh make airfoil --size 24x12 -o mesh.npz");

@@ -3,8 +3,11 @@
 use npyz::WriterBuilder;
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use stencilc_runtime::files::trust;
+use stencilc_runtime::nvrtc;
 use tempfile::TempDir;
 
 /// A folder with files that are right, and files that are not.
@@ -37,8 +40,15 @@ impl Folder {
         (frames, per_second)
     }
 
-    /// A fresh one.
+    /// A fresh one. Kernels that another one, or an earlier run of the tests, has compiled are not compiled again.
     pub fn new() -> Self {
+        let folder = Self::with_own_cache();
+        share_kernels(&folder.path("home"));
+        folder
+    }
+
+    /// A fresh one, in which nothing has been compiled.
+    pub fn with_own_cache() -> Self {
         let folder = Self(tempfile::tempdir().unwrap());
         for (name, text) in [
             ("two.stn", TWO),
@@ -131,6 +141,16 @@ impl Folder {
             format!("$ stencilc {line}\n{}{}=> {status}\n\n", text(&output.stdout), text(&output.stderr))
         };
         lines.iter().map(entry).collect()
+    }
+}
+
+/// Lets the cache of kernels of a home that is to be made be that of whoever runs the tests. There is none where it is turned
+/// off, or cannot be made.
+pub fn share_kernels(home: &Path) {
+    let Some(kernels) = nvrtc::home().map(|home| home.join("kernels")) else { return };
+    if trust::make_folder(&kernels).is_ok() {
+        trust::make_folder(home).unwrap();
+        symlink(kernels, home.join("kernels")).unwrap();
     }
 }
 

@@ -73,7 +73,7 @@ pub fn verify_emulated(
     compiler: &Compiler,
     settings: &Settings,
 ) -> stencilc_runtime::Result<Vec<Verdict>> {
-    let tools = Tools::emulated(compiler, settings.clone());
+    let tools = Tools { keeps: true, ..Tools::emulated(compiler, settings.clone()) };
     verify(&OfStencil { problem, expected }, choices, &tools, &|_| {})
 }
 

@@ -9,6 +9,7 @@ use stencilc_compiler::kernel::{Meaning, StepData};
 use stencilc_compiler::plan::prepare;
 use stencilc_compiler::step::{Carry, Edge, Kernel, Rows, StepTask};
 use stencilc_runtime::Data;
+use stencilc_runtime::cache::library_cached;
 use stencilc_runtime::emulate::{Compiler, Emulator, Kernel as Loaded, Order, Settings, Source};
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::machine::{Arg, Launch, Machine};
@@ -178,7 +179,7 @@ impl Fixture {
         let settings = Settings { optimise: 1, strict: true, ..Settings::default() };
         let sources = kernels.iter().map(|kernel| Source { name: &kernel.name, text: &kernel.text });
         let sources: Vec<Source> = sources.collect();
-        let loaded = Compiler::find().unwrap().build(&sources, &settings);
+        let loaded = library_cached(&Compiler::find().unwrap(), &sources, &settings);
         let loaded = loaded.unwrap_or_else(|error| panic!("{error}\n{}", kernels[0].text));
         for (kernel, loaded) in kernels.iter().zip(&loaded) {
             expected.iter().for_each(|(steps, expected)| self.check_loaded(kernel, loaded, expected, *steps));

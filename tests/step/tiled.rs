@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::step::tiled::{Shape, shapes, tiled};
 use stencilc_compiler::step::{Edge, Gpu, Kernel, StepTask};
+use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::nvrtc::{self, Kind};
 
 /// All shapes on a stencil, on both precisions.
@@ -98,7 +99,7 @@ fn a_chain_needs_two_tiles() {
 /// The registers of a kernel that spills nothing; nothing if there is no NVRTC.
 fn registers(kernel: &Kernel) -> Option<u32> {
     nvrtc::locate().ok()?;
-    let compiled = nvrtc::compile(&kernel.text, "step.cu", "sm_90", Kind::Cubin).unwrap();
+    let compiled = compile_cached(&kernel.text, "step.cu", "sm_90", Kind::Cubin).unwrap().compiled;
     let resources = &compiled.resources[0];
     assert_eq!(resources.spill_loads + resources.spill_stores + resources.stack, 0, "{}", kernel.text);
     Some(resources.registers)

@@ -23,7 +23,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 
 use super::trust;
-use crate::{Error, Result};
+use crate::{Error, Result, threads};
 
 /// How their names begin and end. Between stand what started this machine last, the number of the process, and a random number.
 const NAME: (&str, &str) = (".stencilc-", ".part");
@@ -301,7 +301,7 @@ pub fn remove_at_signals() {
     let of_thread = Arc::clone(&is_plain);
     // From here on a signal waits until the thread looks.
     is_plain.store(false, Ordering::SeqCst);
-    let thread = std::thread::Builder::new().name("signals".into()).stack_size(256 << 10).spawn(move || {
+    let thread = threads::spawn("signals", 256 << 10, move || {
         if let Some(signal) = signals.forever().next() {
             of_thread.store(true, Ordering::SeqCst);
             let _live = remove_all();

@@ -26,7 +26,7 @@ pub(crate) use search::toolkits;
 pub use search::{Located, VARIABLE, home, locate};
 
 use crate::error::reason;
-use crate::{Error, Result};
+use crate::{Error, Result, threads};
 use library::{Calls, Program, status};
 use resources::read_resources;
 use search::remedy;
@@ -204,8 +204,8 @@ impl Nvrtc {
 
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("nvrtc".to_owned()).stack_size(STACK);
-            let work = thread.spawn_scoped(scope, || self.compile_here(&source, &file, &options, kind));
-            let work = work.map_err(|error| {
+            let start = || thread.spawn_scoped(scope, || self.compile_here(&source, &file, &options, kind));
+            let work = threads::room(STACK).and_then(|()| start()).map_err(|error| {
                 Error::input(format!("no thread for the CUDA compiler: {error}"))
                     .help("raise the limits on processes and on memory (ulimit -u, ulimit -v)")
             })?;

@@ -140,17 +140,22 @@ impl Ncu {
         Ok(Self { program: path, version })
     }
 
-    /// What is counted in the first launch of a kernel, with caches emptied before each pass. `metrics` are those to count;
-    /// one that this GPU or this version lacks is taken out of them.
+    /// What is counted in the first launch of a kernel, with caches emptied before each pass; nothing if there was no launch.
+    /// `metrics` are those to count; one that this GPU or this version lacks is taken out of them.
     ///
     /// # Errors
     /// Counters may not be read, which is the machine's fault; or this kernel's could not be, which is a check that failed.
-    pub fn count(&self, launcher: &Launcher, metrics: &mut Vec<Metric>, patience: Duration) -> Result<Counters> {
+    pub fn count(
+        &self,
+        launcher: &Launcher,
+        metrics: &mut Vec<Metric>,
+        patience: Duration,
+    ) -> Result<Option<Counters>> {
         loop {
             let said = self.run(launcher, metrics, patience)?;
             if let Some(counters) = report::counters(&said.log, &launcher.kernel)? {
                 return match counters.values().any(|counter| counter.value.is_some()) {
-                    true => Ok(counters),
+                    true => Ok(Some(counters)),
                     false => Err(Error::check("Nsight Compute has counted nothing: every counter is n/a")),
                 };
             }
@@ -163,7 +168,7 @@ impl Ncu {
             };
             let left: Vec<Metric> = metrics.iter().copied().filter(known).collect();
             if left.is_empty() || left.len() == metrics.len() {
-                return Err(refusal(&said, &errors, &launcher.kernel));
+                return refusal(&said, &errors).map_or(Ok(None), Err);
             }
             *metrics = left;
         }
@@ -237,30 +242,30 @@ fn packaged() -> Option<PathBuf> {
     versions.filter(|path| path.is_file()).max_by_key(number)
 }
 
-/// Why there is no table.
-fn refusal(said: &Said, errors: &[&str], kernel: &str) -> Error {
+/// Why there is no table, if anything is wrong: where the kernel was not launched, nothing is.
+fn refusal(said: &Said, errors: &[&str]) -> Option<Error> {
     if errors.iter().any(|error| error.contains("ERR_NVGPUCTRPERM")) {
-        return Error::input("this user may not read the GPU's hardware counters (ERR_NVGPUCTRPERM)").help(
+        return Some(Error::input("this user may not read the GPU's hardware counters (ERR_NVGPUCTRPERM)").help(
             "an administrator can run this call as root, or let everybody: `options nvidia \
              NVreg_RestrictProfilingToAdminUsers=0` in a file of /etc/modprobe.d, and restart; a container needs \
              --cap-add=SYS_ADMIN",
-        );
+        ));
     }
     // What the program that was started said, without what came before.
     let last = || said.besides.lines().map(str::trim).rfind(|line| line.starts_with("error: "));
     let application = || errors.iter().any(|error| error.contains("application returned an error"));
     if let Some(error) = last().filter(|_| application()) {
-        return Error::check(format!("under Nsight Compute the kernel could not be launched: {error}"));
+        return Some(Error::check(format!("under Nsight Compute the kernel could not be launched: {error}")));
     }
     if !errors.is_empty() {
-        return Error::check(format!("Nsight Compute: {}", errors.join("; ")))
-            .help("if another profiler reads this GPU's counters, wait for it to end");
+        let error = Error::check(format!("Nsight Compute: {}", errors.join("; ")));
+        return Some(error.help("if another profiler reads this GPU's counters, wait for it to end"));
     }
     if said.log.contains("No kernels were profiled") || said.status.success() {
-        return Error::check(format!("Nsight Compute saw no launch of `{kernel}` on a GPU"));
+        return None;
     }
     let lines = said.log.lines().chain(said.besides.lines()).map(str::trim).filter(|line| !line.is_empty());
     let lines: Vec<&str> = lines.take(4).collect();
     let words = if lines.is_empty() { "it said nothing".to_owned() } else { lines.join("; ") };
-    Error::check(format!("Nsight Compute has failed ({}): {words}", said.status))
+    Some(Error::check(format!("Nsight Compute has failed ({}): {words}", said.status)))
 }

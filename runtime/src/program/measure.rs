@@ -28,7 +28,7 @@ use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Staged, Step, Times};
 
 /// Steps that are compared with the interpreter: not a multiple of those that a kernel computes.
-const COMPARED: usize = 13;
+pub const COMPARED: usize = 13;
 
 impl ProgramProblem {
     /// The same with this many times of each outermost loop, or as many as one can be done that computes fewer cells each time.
@@ -99,7 +99,8 @@ impl Came {
 }
 
 impl<'a> Plans<'a> {
-    /// Plans of a program, each outermost loop of which is run so many times in one measurement.
+    /// Plans of a program, each outermost loop of which is run so many times in one measurement; `progress` is told each of
+    /// [`COMPARED`] steps that the interpreter has computed.
     ///
     /// # Errors
     /// The copy cannot be measured, or a comparison with the interpreter would prove nothing.
@@ -109,10 +110,11 @@ impl<'a> Plans<'a> {
         method: Method,
         times: usize,
         plans: Vec<ProgramPlan>,
+        progress: &Progress,
     ) -> Result<Self> {
         let copy = copy(problem, platform, method.runs)?;
         let reference = match method.verify {
-            true => Some(Reference::new(problem.with_times(COMPARED))?),
+            true => Some(Reference::new(problem.with_times(COMPARED), progress)?),
             false => None,
         };
         if let Some(reference) = &reference {

@@ -2,6 +2,7 @@ use super::cpu::Interpreter;
 use super::kernels::{Kernels, Planned, Text};
 use super::plan::{PlanKind, ProgramPlan, usual_shape};
 use super::*;
+use crate::cache::library_cached;
 use crate::checkpoint;
 use crate::emulate::{Compiler, Emulator, Settings, Source as Kernel};
 use crate::grid::in_rows;
@@ -76,7 +77,7 @@ fn planned(problem: &ProgramProblem, plan: &ProgramPlan) -> Result<Vec<Option<Da
     // Two stages may call the same stencil, so each text is a library of its own.
     for Text { name, text } in planned.texts().unwrap() {
         let settings = Settings { strict: true, ..Settings::default() };
-        loaded.extend(compiler.build(&[Kernel { name: &name, text: &text }], &settings)?);
+        loaded.extend(library_cached(&compiler, &[Kernel { name: &name, text: &text }], &settings)?);
     }
     let fused = planned.problem.clone();
     let mut driver = Driver::new(Kernels::new(Arc::new(Emulator::default()), planned, loaded)?).given()?;

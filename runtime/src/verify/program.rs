@@ -6,6 +6,7 @@ use crate::build::Build;
 use crate::driver::Driver;
 use crate::emulate::Source;
 use crate::error::Result;
+use crate::measure::Progress;
 use crate::mesh::program::kernels::Maker;
 use crate::program::cpu::Interpreter;
 use crate::program::kernels::{Kernels, Planned, Text};
@@ -23,16 +24,19 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// What the interpreter computes.
+    /// What the interpreter computes; `progress` is told each time of an outermost loop.
     ///
     /// # Errors
     /// There is not enough memory.
-    pub fn new(problem: ProgramProblem) -> Result<Self> {
+    pub fn new(problem: ProgramProblem, progress: &Progress) -> Result<Self> {
         let problem = Arc::new(problem);
         let outputs = {
             let backend = Interpreter::new(problem.clone());
             let mut driver = Driver::new(&backend).given()?;
-            driver.finish()?;
+            driver.run(Some(1), &mut |_, times| {
+                progress(times as usize);
+                Ok(())
+            })?;
             results(&problem, &driver)?
         };
         Ok(Self { problem, outputs })
@@ -122,7 +126,7 @@ mod tests {
         let tools = Tools::emulated(&compiler, Settings { optimise: 1, ..Settings::default() });
         let choices = Choices { contract: false, ..Choices::default() };
         let plans = candidates(&[PlanKind::Separate, PlanKind::Merged, PlanKind::Streamed], &[1], &[choices], true);
-        let mut reference = Reference::new(problem.with_times(5)).unwrap();
+        let mut reference = Reference::new(problem.with_times(5), &|_| {}).unwrap();
         reference.check_worth().unwrap();
         let verdicts = verify(&reference, &plans, &tools, &|_| {}).unwrap();
         let equal = |verdict: &&Verdict| matches!(verdict, Verdict::Equal { cells: 42 });
@@ -144,7 +148,7 @@ mod tests {
     fn what_is_the_same_everywhere_proves_nothing() {
         let flat = "program flat { inout a; repeat 2 { a = one(a) } }\n stencil one { in a; out b; b = 0*a + 1 }";
         let problem = problem(&program(flat), Grid::rows(3, 3, 2), Precision::F64, &[]).unwrap();
-        let said = Reference::new(problem).unwrap().check_worth().unwrap_err().message;
+        let said = Reference::new(problem, &|_| {}).unwrap().check_worth().unwrap_err().message;
         assert!(said.contains("values of `a` are the same"), "{said}");
     }
 }

@@ -166,7 +166,7 @@ impl subject::Case for Case {
             (Ok(_), Err(message)) => return Ok(Outcome::Failed(Failure::Rejected(message))),
             (Err(Refused(message)), Ok(_)) => return Ok(Outcome::Failed(Failure::Accepted(message))),
         };
-        let reference = match Reference::new(problem) {
+        let reference = match Reference::new(problem, &|_| {}) {
             Ok(reference) => reference,
             Err(error) => return Ok(Outcome::Failed(Failure::Value(error.message))),
         };
@@ -191,7 +191,8 @@ impl subject::Case for Case {
         for fusing in fusings() {
             let staged = reference.problem.staged.fused(fusing);
             saved = saved.max(stages.saturating_sub(staged.stages.len()));
-            let wrong = match Reference::new(ProgramProblem { staged, ..ProgramProblem::clone(&reference.problem) }) {
+            let problem = ProgramProblem { staged, ..ProgramProblem::clone(&reference.problem) };
+            let wrong = match Reference::new(problem, &|_| {}) {
                 Ok(fused) => reference.mismatches(&fused.outputs).first().map(ToString::to_string),
                 Err(error) => Some(error.message),
             };

@@ -26,6 +26,16 @@ enum Takes<'a> {
     Param(ParamId, &'a Param),
 }
 
+impl Takes<'_> {
+    /// Whether nothing else stands for it: a parameter may have a default, and what adds up starts from 0.
+    fn must_be_given(self) -> bool {
+        match self {
+            Takes::Field(_, own) => own.role != Role::Inc,
+            Takes::Param(_, own) => own.default.is_none(),
+        }
+    }
+}
+
 /// The fields that a stencil returns, in the order declared.
 pub(super) fn outputs(stencil: &Stencil) -> impl Iterator<Item = &Field> {
     stencil.fields.iter().map(|(_, own)| own).filter(|own| own.role.is_written())
@@ -141,6 +151,9 @@ impl<'a> Programmer<'_, 'a> {
                 return self.report(found.label("again here").note(before, "first here"));
             }
         }
+        // Where something is missing, those without a name may stand in each other's places: nothing is said of them.
+        let is_missing = |(slot, argument): (&Slot, &Option<_>)| argument.is_none() && slot.takes.must_be_given();
+        let is_shifted = slots.iter().zip(&given).any(is_missing);
         let mut call = Call {
             stencil: number,
             fields: vec![FieldBinding::default(); stencil.fields.len()],
@@ -150,6 +163,10 @@ impl<'a> Programmer<'_, 'a> {
         let mut complete = true;
         for (n, (slot, argument)) in slots.iter().zip(&given).enumerate() {
             complete &= match (slot.takes, argument) {
+                (_, None) if slot.takes.must_be_given() => self.missing(stencil, &slots, *slot, span).unwrap_or(false),
+                // It has a default, or starts from 0.
+                (_, None) => true,
+                (_, Some(argument)) if is_shifted && argument.name.is_none() => false,
                 (Takes::Field(id, own), Some(argument)) => {
                     call.fields[id.index()].read = self.field_argument(stencil, own, argument.value);
                     call.fields[id.index()].read.is_some()
@@ -160,12 +177,6 @@ impl<'a> Programmer<'_, 'a> {
                 (Takes::Param(id, own), Some(argument)) => {
                     call.params[id.index()] = self.number(argument.value, Some(own.kind), &own.name);
                     call.params[id.index()].is_some()
-                }
-                (Takes::Param(_, own), None) if own.default.is_some() => true,
-                // Starts from 0.
-                (Takes::Field(_, own), None) if own.role == Role::Inc => true,
-                (Takes::Field(..) | Takes::Param(..), None) => {
-                    self.missing(stencil, &slots, *slot, span).unwrap_or(false)
                 }
             };
         }

@@ -1,0 +1,134 @@
+//! Stencils: fields, parameters, definitions, sweeps and stores.
+
+use super::{Arena, Body, DefId, Field, FieldId, Kind, Node, ParamId, Print, Role, Sweep, SweepId};
+use crate::precision::Precision;
+use crate::source::Span;
+use crate::text::FreeText;
+
+/// A number given at run time.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// The user's name.
+    pub name: String,
+    /// Its documentation.
+    pub doc: FreeText,
+    /// What it is.
+    pub kind: Kind,
+    /// Its value if none is given: a body without reads.
+    pub default: Option<Body>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// Where a definition comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A `let`.
+    Let,
+    /// A function's argument.
+    Argument,
+    /// A function's result.
+    Result,
+    /// A constant: its body reads nothing, no parameter and no level.
+    Constant,
+    /// The base of a power.
+    Base,
+}
+
+/// A value at every cell, with a name.
+#[derive(Clone, Debug)]
+pub struct Def {
+    /// The user's name, or the function's and argument's.
+    pub name: String,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Its value.
+    pub body: Body,
+}
+
+/// What an output is assigned.
+#[derive(Clone, Debug)]
+pub struct Store {
+    /// An `out`, `inout` or carried field.
+    pub field: FieldId,
+    /// Its value.
+    pub body: Body,
+    /// The sweep that it belongs to; those of none come after all sweeps.
+    pub sweep: Option<SweepId>,
+}
+
+/// One stencil.
+#[derive(Clone, Debug, Default)]
+pub struct Stencil {
+    /// The user's name.
+    pub name: String,
+    /// Its documentation.
+    pub doc: FreeText,
+    /// The file that it was read from, for those who want to make a kernel again; empty if it is not known.
+    pub file: FreeText,
+    /// Fields in the order declared.
+    pub fields: Arena<FieldId, Field>,
+    /// Parameters that are used, in the order declared.
+    pub params: Arena<ParamId, Param>,
+    /// Definitions, each before its users.
+    pub defs: Arena<DefId, Def>,
+    /// In the order in which they are done.
+    pub sweeps: Arena<SweepId, Sweep>,
+    /// One for each output, in the order of assignment, and at most one for each carried field.
+    pub stores: Vec<Store>,
+    /// Those of carried fields that no output needs, once [`needed`] has told them apart: prints may need them.
+    pub spare: Vec<Store>,
+    /// Values to show, in the order written; they take no part in what the stencil computes.
+    pub prints: Vec<Print>,
+}
+
+impl Stencil {
+    /// Every body that takes part in the computation: definitions first, then outputs.
+    pub fn bodies(&self) -> impl Iterator<Item = &Body> {
+        self.defs.iter().map(|(_, def)| &def.body).chain(self.outputs())
+    }
+
+    /// Whether it calls a function that devices' own round differently.
+    pub fn is_inexact(&self) -> bool {
+        let mut nodes = self.bodies().flat_map(Body::iter);
+        nodes.any(|(_, node)| matches!(node, Node::Call(function, _) if function.is_inexact()))
+    }
+
+    /// The fields that have arrays of the user's.
+    pub fn own_fields(&self) -> impl Iterator<Item = (FieldId, &Field)> {
+        self.fields.iter().filter(|(_, field)| field.role != Role::Carried)
+    }
+
+    /// Bytes of its smallest elements; 8 if it has no fields.
+    pub fn smallest(&self, precision: Precision) -> usize {
+        self.own_fields().map(|(_, field)| field.stored.bytes(precision)).min().unwrap_or(8)
+    }
+
+    /// How many levels its highest field has on a grid of `nk`.
+    pub fn highest(&self, nk: usize) -> usize {
+        self.own_fields().map(|(_, field)| field.place.levels.count(nk)).fold(nk, usize::max)
+    }
+
+    /// The field called `name`.
+    pub fn field_named(&self, name: &str) -> Option<FieldId> {
+        self.own_fields().find(|(_, field)| field.name == name).map(|(id, _)| id)
+    }
+
+    /// The same stencil with every body rewritten.
+    pub fn map_bodies(&self, mut map: impl FnMut(&Body) -> Body) -> Stencil {
+        let mut stencil = self.clone();
+        for def in stencil.defs.values_mut() {
+            def.body = map(&def.body);
+        }
+        for store in stencil.stores.iter_mut().chain(&mut stencil.spare) {
+            store.body = map(&store.body);
+        }
+        for print in &mut stencil.prints {
+            print.body = map(&print.body);
+        }
+        for param in stencil.params.values_mut() {
+            param.default = param.default.as_ref().map(&mut map);
+        }
+        stencil
+    }
+}
