@@ -349,7 +349,9 @@ impl Input {
                 let help = match programs.as_slice() {
                     [] => choose,
                     [program] => format!("{choose}; or the program: --program {program} ({OF_PROGRAMS})"),
-                    all => format!("{choose}; or a program: --program {} ({OF_PROGRAMS})", all[0]),
+                    all => {
+                        format!("{choose}; or a program, of {}: --program {} ({OF_PROGRAMS})", all.join(", "), all[0])
+                    }
                 };
                 Err(Error::call(format!("`{file}` has {} stencils: {list}", names.len())).help(help))
             }

@@ -69,7 +69,7 @@ fn word(error: &Error, kind: ContextKind) -> Option<String> {
 fn command(error: &mut Error, commands: &Command) -> Option<String> {
     let word = word(error, ContextKind::InvalidSubcommand)?;
     // What stands before it may be a command that has others of its own.
-    let outer = std::env::args().skip(1).try_fold(commands, |outer, word| outer.find_subcommand(word).ok_or(outer));
+    let outer = std::env::args_os().skip(1).try_fold(commands, |outer, word| outer.find_subcommand(word).ok_or(outer));
     let outer = outer.unwrap_or_else(|innermost| innermost);
     let names: Vec<&str> = outer.get_subcommands().map(Command::get_name).filter(|&name| name != "help").collect();
     let list = format!("commands are {}", names.join(", "));
@@ -95,10 +95,15 @@ fn command(error: &mut Error, commands: &Command) -> Option<String> {
     Some(guess(&lower, names).map_or(list, |name| format!("did you mean `stencilc {name}`?")))
 }
 
+/// The first word of the call that is no option: the command.
+fn command_given() -> Option<std::ffi::OsString> {
+    std::env::args_os().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-"))
+}
+
 /// What there is to choose from, for an argument that is missing and takes one of a few words.
 fn choices(error: &Error, commands: &Command) -> Option<String> {
     let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { return None };
-    let own = commands.find_subcommand(std::env::args().nth(1)?)?;
+    let own = commands.find_subcommand(command_given()?)?;
     let name = |argument: &clap::Arg| format!("<{}>", argument.get_id().as_str().to_uppercase());
     let argument = own.get_positionals().find(|argument| missing.contains(&name(argument)))?;
     let words: Vec<String> = argument.get_possible_values().iter().map(|word| word.get_name().to_owned()).collect();
@@ -108,7 +113,7 @@ fn choices(error: &Error, commands: &Command) -> Option<String> {
 fn option(error: &mut Error, commands: &Command) -> Option<String> {
     let word = word(error, ContextKind::InvalidArg)?;
     let name = word.split('=').next().unwrap_or_default();
-    let own = commands.find_subcommand(std::env::args().nth(1)?)?;
+    let own = commands.find_subcommand(command_given()?)?;
     let takes = |option: &str| {
         let option = option.split(' ').next().unwrap_or_default();
         own.get_arguments().any(|argument| {

@@ -189,6 +189,14 @@ pub struct Progress {
     shown: OnceLock<()>,
 }
 
+/// Makes a bar of `what`, once it is known of how many steps.
+pub fn bar(what: &'static str) -> impl FnOnce(usize) -> Box<dyn Fn(usize) + Sync> {
+    move |length| {
+        let progress = Progress::new(length, what);
+        Box::new(move |steps| progress.advance(steps))
+    }
+}
+
 impl Progress {
     /// `length` steps of `what`.
     pub fn new(length: usize, what: &'static str) -> Self {

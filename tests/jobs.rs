@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, called};
+use stencilc_compiler::mesh::MeshChoices;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::source::Source;
+use stencilc_runtime::checkpoint;
 use stencilc_runtime::grid::in_rows;
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::job::{Domain, Job, Run, Subject};
 use stencilc_runtime::mesh::made::airfoil;
+use stencilc_runtime::mesh::order::{Cuts, Ordering};
+use stencilc_runtime::mesh::{Field, Mesh};
 use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::{Array, Cast, Data, Device, Drawing, Error};
 
@@ -236,11 +240,106 @@ fn arrays_have_as_many_numbers_as_their_shapes_say() {
             }
         }
     }
+    let text = "stencil one { in a: bool; out b; b = if a { 1.0 } else { 0.0 } }";
+    let job = Job::new(&source(text), None).unwrap().on(Domain::Rows(Grid::rows(3, 1, 1))).device(Device::Cpu);
+    let mask = Array { shape: vec![1, 1, 3], data: Data::Bool(vec![0, 255, 1]) };
+    assert_eq!(
+        told(job.array("a", mask).start()),
+        "the array of `a` holds 255 as its truth value 1\n  a truth value is 0 or 1: convert a mask by `value != 0`"
+    );
+    let cells = Domain::Cells { adjacency: Arc::new(in_rows("square", 4, 3).unwrap()), levels: Some(2) };
+    let wide = Array { shape: vec![usize::MAX, 2], data: Data::F64(Vec::new()) };
+    let job = Job::new(&source(one), None).unwrap().on(cells).array("a", wide);
+    assert!(told(job.start()).ends_with("has more numbers than fit, and there are 0"));
     let most = Array::new([usize::MAX, 2], vec![true]).unwrap_err();
     assert_eq!(
         format!("{most:?}"),
         format!("an array of shape [{}, 2] has more numbers than fit, and there are 1", usize::MAX)
     );
+}
+
+/// A mesh with a fault.
+fn wrong(fault: impl Fn(&mut Mesh)) -> Mesh {
+    let mut mesh = airfoil(3, 2).unwrap();
+    fault(&mut mesh);
+    mesh
+}
+
+#[test]
+fn meshes_and_orderings_are_checked() {
+    let text = "mesh plane { set edge, cell; map edge.cells -> cell[2] }
+        stencil mean over plane.edge { in a on cell; out b; b = 0.5 * (a[cells.0] + a[cells.1]) }";
+    let job = |mesh| {
+        let job = Job::new(&source(text), None).unwrap().on(Domain::Mesh { mesh, levels: None });
+        job.drawing(Drawing::Inputs).device(Device::Cpu)
+    };
+    let map = |mesh: &Mesh| {
+        let edges = mesh.set_named("edge").unwrap();
+        mesh.maps.iter().position(|map| map.from == edges && map.name == "cells").unwrap()
+    };
+    let faults: [(&str, &dyn Fn(&mut Mesh)); 6] = [
+        ("`edge.cells` has ", &|mesh| {
+            let map = map(mesh);
+            mesh.maps[map].table.pop();
+        }),
+        ("`edge.cells` leads from edge 0, slot 0, to cell 1000", &|mesh| {
+            let map = map(mesh);
+            mesh.maps[map].table[0] = 1000;
+        }),
+        ("`edge.cells` leads from edge 0, slot 0, to cell -5", &|mesh| {
+            let map = map(mesh);
+            mesh.maps[map].table[0] = -5;
+        }),
+        ("the map `cells` is of set 9", &|mesh| {
+            let map = map(mesh);
+            mesh.maps[map].to = 9;
+        }),
+        ("the field `a` is of set 9", &|mesh| {
+            mesh.fields.push(Field { name: "a".into(), set: 9, map: None, parts: 1, data: Data::F64(vec![]) });
+        }),
+        ("field `a` on `cell` has 1 numbers, and needs 6", &|mesh| {
+            let set = mesh.set_named("cell").unwrap();
+            mesh.fields.push(Field { name: "a".into(), set, map: None, parts: 1, data: Data::F64(vec![1.0]) });
+        }),
+    ];
+    for (expected, fault) in faults {
+        let told = told(job(wrong(fault)).start());
+        assert!(told.starts_with(expected), "{told}");
+    }
+    let mesh = airfoil(3, 2).unwrap();
+    let kept = Ordering::kept(&mesh);
+    let cell = mesh.set_named("cell").unwrap();
+    let faults: [(&str, &dyn Fn(&mut Ordering)); 5] = [
+        ("the ordering has 0 orders", &|own| own.orders.clear()),
+        ("the order of `cell` does not hold each", &|own| own.orders[cell].fill(0)),
+        ("the order of `cell` does not hold each", &|own| own.orders[cell][0] = 6),
+        ("the blocks of the ordering", &|own| own.cuts = Some(Cuts { set: cell, starts: vec![0, 4, 2, 6] })),
+        ("the blocks of the ordering", &|own| own.cuts = Some(Cuts { set: 99, starts: vec![0, 6] })),
+    ];
+    for (expected, fault) in faults {
+        let mut own = kept.clone();
+        fault(&mut own);
+        let job = job(mesh.clone()).device(Device::Emulate).over_mesh(MeshChoices::default(), Some(own));
+        let told = told(job.start());
+        assert!(told.starts_with(expected), "{told}");
+    }
+    assert!(job(mesh.clone()).device(Device::Emulate).over_mesh(MeshChoices::default(), Some(kept)).start().is_ok());
+}
+
+#[test]
+fn outputs_of_a_run_that_goes_on_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("done.npz");
+    let job = || {
+        let job = Job::new(&source("stencil one { in a; out b; b = a }"), None).unwrap();
+        job.on(Domain::Rows(Grid::rows(3, 2, 1))).drawing(Drawing::Inputs).device(Device::Cpu)
+    };
+    let mut run = job().start().unwrap();
+    assert!(run.get("b").is_err());
+    run.finish().unwrap();
+    run.save(&path).unwrap();
+    let resumed = job().resume(checkpoint::load(&path).unwrap()).start().unwrap();
+    assert_eq!(bits(&resumed.get("b").unwrap().data), bits(&run.get("b").unwrap().data));
 }
 
 #[test]

@@ -73,21 +73,21 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// There are more numbers than the shape says, or fewer.
+    /// There are more numbers than the shape says, or fewer; or a truth value is neither 0 nor 1.
     pub fn new(shape: impl Into<Vec<usize>>, data: impl Into<Data>) -> Result<Self> {
         let array = Self { shape: shape.into(), data: data.into() };
         array.check("an array").map(|()| array)
     }
 
-    /// Whether it has as many numbers as its shape says; `name` is what the message calls it.
+    /// Whether it has as many numbers as its shape says, and truth values that are some; `name` is what the message calls it.
     ///
     /// # Errors
-    /// It has more or fewer.
+    /// It has more or fewer, or a truth value is neither 0 nor 1.
     pub(crate) fn check(&self, name: &str) -> Result<()> {
         let Self { shape, data } = self;
         let expected = shape.iter().try_fold(1_usize, |product, &length| product.checked_mul(length));
         if expected == Some(data.len()) {
-            return Ok(());
+            return data.check_truths(name);
         }
         let expected = expected.map_or("more numbers than fit".to_owned(), |expected| format!("{expected} numbers"));
         Err(Error::call(format!("{name} of shape {shape:?} has {expected}, and there are {}", data.len())))
@@ -120,6 +120,19 @@ impl Data {
             Element::F64 => Data::F64(vec![value.real()]),
             Element::I32 => Data::I32(vec![value.int()]),
             Element::Bool => Data::Bool(vec![value.truth().into()]),
+        }
+    }
+
+    /// Whether truth values are 0 or 1: kernels compute with no other.
+    ///
+    /// # Errors
+    /// One is not.
+    pub(crate) fn check_truths(&self, name: &str) -> Result<()> {
+        let Data::Bool(values) = self else { return Ok(()) };
+        match values.iter().position(|&value| value > 1) {
+            None => Ok(()),
+            Some(at) => Err(Error::call(format!("{name} holds {} as its truth value {at}", values[at]))
+                .help("a truth value is 0 or 1: convert a mask by `value != 0`")),
         }
     }
 

@@ -176,7 +176,9 @@ const NOT_USED: &str = "the cache of kernels is not used";
 
 /// The key of what the NVRTC of this identity makes of a source.
 fn nvrtc_key(source: &str, arch: &str, kind: Kind, identity: &[u8]) -> Result<blake3::Hash> {
-    let parts = [source.as_bytes(), arch.as_bytes(), kind.name().as_bytes(), identity];
+    // What a kernel needs is read off what NVRTC says, and kept with it.
+    let reader = include_str!("nvrtc/resources.rs").as_bytes();
+    let parts = [source.as_bytes(), arch.as_bytes(), kind.name().as_bytes(), identity, reader];
     let options = nvrtc::options(arch, kind)?;
     Ok(key(parts.into_iter().chain(options.iter().map(String::as_bytes))))
 }
@@ -193,13 +195,14 @@ fn key<'a>(parts: impl Iterator<Item = &'a [u8]>) -> blake3::Hash {
 
 /// Reads an entry of the cache in `root`, or builds and stores it.
 fn through(root: Option<&Path>, key: &blake3::Hash, build: impl FnOnce() -> Result<Compiled>) -> Result<Built> {
-    let start = Instant::now();
+    let mut start = Instant::now();
     let path = root.map(|root| entry_path(root, key));
     let load = || path.as_deref().and_then(|path| load(path, key));
     let mut found = load();
-    // Another thread may be building it.
-    let turn = found.is_none().then(|| Turn::wait(key));
+    // Another thread may be building it. Where nothing is kept, waiting would gain nothing.
+    let turn = (found.is_none() && path.is_some()).then(|| Turn::wait(key));
     if turn.is_some() {
+        start = Instant::now();
         found = load();
     }
     let cached = found.is_some();

@@ -34,8 +34,10 @@ impl Fault {
 /// meant to be read.
 ///
 /// Advice names options of the command line. For callers of the crate these are methods of [`Job`](crate::job::Job): `--in` is `array`,
-/// `--set` is `set`, `--grid`, `--mesh` and `--levels` are `on`, `--draw` is `drawing`, `--fuse` and `--steps` are `plan`, `--storage`,
-/// `--access` and `--block` are `choices`, and others are called alike.
+/// `--set` is `set`, `--grid`, `--mesh` and `--levels` are `on`, `--draw` is `drawing`, `--fuse` and `--steps` are `plan`; `--storage`,
+/// `--access`, `--block` and their kin are `choices`, over meshes, as `--strategy` and `--order`, `over_mesh`; `--stencil` and
+/// `--program` are the name that [`Job::new`](crate::job::Job::new) takes. What `--out` and `--checkpoint` write a
+/// [`Run`](crate::job::Run) hands out by `get` and `save`. `--precision`, `--device`, `--seed` and `--cast` are called alike.
 #[derive(Clone)]
 pub struct Error {
     /// Who has to act.

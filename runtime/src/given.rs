@@ -4,6 +4,7 @@
 
 use crate::array::{Array, Data, Element};
 use crate::error::{Error, Result};
+use std::collections::BTreeMap;
 use std::str::FromStr;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Kind, Param, Precision};
@@ -26,6 +27,14 @@ pub struct Given<'a> {
     pub field: &'a str,
     /// What holds its numbers: "the array", or a file.
     pub holder: &'a str,
+}
+
+/// Whether arrays have as many numbers as their shapes say: before anybody looks at the shapes.
+///
+/// # Errors
+/// One has not.
+pub fn lengths(arrays: &BTreeMap<String, Array>) -> Result<()> {
+    arrays.iter().try_for_each(|(name, array)| array.check(&format!("the array of `{name}`")))
 }
 
 /// The numbers of an array as those of a field.

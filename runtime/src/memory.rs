@@ -13,7 +13,7 @@ mod available;
 
 pub(crate) use allocator::asking;
 pub use allocator::{Allocator, Exhausted};
-pub use available::{Available, Limit, addresses, available};
+pub use available::{Available, Limit, addresses, allowed, available};
 
 use crate::error::{Error, Result};
 use std::fmt;

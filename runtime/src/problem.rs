@@ -101,6 +101,7 @@ impl Problem {
         let stencil = prepare(request.stencil, precision, request.contract);
         check_names(&stencil, &request.arrays)?;
         check_given(&stencil, &request.arrays, &drawing)?;
+        given::lengths(&request.arrays)?;
         let adjacency = request.adjacency;
         let grid = match &adjacency {
             Some(adjacency) => cells::find(&stencil, adjacency, request.grid, &request.arrays)?,

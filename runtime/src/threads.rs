@@ -6,7 +6,7 @@
 //! Rust ends the whole program where a thread that has started finds no memory for the stack on which it handles signals. So
 //! `spawn` starts none that would, and `room` says whether there is enough for one.
 
-use crate::memory::addresses;
+use crate::memory::{addresses, allowed};
 use rayon::{ThreadBuilder, ThreadPoolBuilder};
 use std::io;
 use std::num::NonZero;
@@ -32,7 +32,7 @@ const BESIDE: u64 = 1 << 20;
 /// A limit leaves less.
 pub(crate) fn room(stack: usize) -> io::Result<()> {
     let wanted = BESIDE.saturating_add(stack as u64);
-    match addresses() {
+    match allowed() {
         Some(left) if left < wanted => Err(io::ErrorKind::OutOfMemory.into()),
         _ => Ok(()),
     }

@@ -3,11 +3,11 @@
 use super::{Args, open, with_kernels};
 use crate::args::program::{parse_steps, plan_kind};
 use crate::input::Input;
-use crate::terminal::{self, Progress};
+use crate::terminal::{self, Progress, bar};
 use serde_json::json;
 use stencilc_compiler::ir::Program;
 use stencilc_runtime::measure::STEPS;
-use stencilc_runtime::program::measure::{COMPARED, Plans, candidates, enough};
+use stencilc_runtime::program::measure::{Plans, candidates, enough};
 use stencilc_runtime::program::plan::PlanKind;
 use stencilc_runtime::program::{ProgramProblem, of_program};
 use stencilc_runtime::{Error, Result};
@@ -57,10 +57,7 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
             let problem = problem.map_err(|error| of_program(program, error))?;
             let problem = ProgramProblem::of(program, problem, choices.first().is_none_or(|own| own.contract))?;
             let times = own.times as usize;
-            let progress = Progress::new(COMPARED, "interpreting");
-            let plans =
-                Plans::new(&problem, &platform, method, times, plans.clone(), &|steps| progress.advance(steps))?;
-            drop(progress);
+            let plans = Plans::new(&problem, &platform, method, times, plans.clone(), bar("interpreting"))?;
             let progress = Progress::new(plans.plans.len() * STEPS, "measuring");
             let (found, came) = plans.bench(&|steps| progress.advance(steps))?;
             drop(progress);

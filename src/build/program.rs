@@ -117,6 +117,7 @@ impl Wanted<'_> {
         let drawn = Drawn { stencil: &facade, precision, contract, grid: &grid, share, set, seed: 0 };
         let problem = drawn.problem(input).map_err(|error| of_program(program, error))?;
         let problem = ProgramProblem::of(program, problem, contract)?;
+        problem.has_kernels()?;
         let plan = self.plan.plan(&problem, choices, self.arch)?;
         let planned = Planned::new(&problem, &plan)?;
         let words = words_on(choices, self.grid, self.levels, self.set);

@@ -42,7 +42,7 @@ pub fn of_way(case: &Case, machine: &MachineFacts, ncu: &Ncu) -> String {
     }
     for own in kernels {
         if !own.launched {
-            text.push_str(&format!("not launched: {} is for other numbers of steps\n", own.kernel));
+            text.push_str(&format!("not launched: {}\n", own.kernel));
         }
         if let Some(reason) = &own.failed {
             text.push_str(&format!("FAILED  {}: {reason}\n", own.kernel));

@@ -9,7 +9,7 @@ use crate::build::mesh_program::merge;
 use crate::drawn::refuse_of_grids;
 use crate::input::Input;
 use crate::kernel::words_over_meshes;
-use crate::terminal::{self, Progress};
+use crate::terminal::{self, Progress, bar};
 use serde::Serialize;
 use serde_json::{Value, json};
 use stencilc_compiler::ir::{Precision, Program};
@@ -20,7 +20,7 @@ use stencilc_runtime::device::Platform;
 use stencilc_runtime::measure::STEPS;
 use stencilc_runtime::mesh::program::ways::{Asked, MERGES, Meter, Ways};
 use stencilc_runtime::profile::metrics::Counters;
-use stencilc_runtime::program::measure::{COMPARED, Plans};
+use stencilc_runtime::program::measure::Plans;
 use stencilc_runtime::program::{ProgramProblem, of_program};
 use stencilc_runtime::{Error, Fault, Result};
 
@@ -96,10 +96,7 @@ pub fn of_a_program(args: &Args, input: &Input, program: &Program, json: bool) -
             let plan = own.plan.plan(&problem, &choices, &arch)?;
             plan.check(&problem)?;
             let times = own.times as usize;
-            let progress = Progress::new(COMPARED, "interpreting");
-            let plans =
-                Plans::new(&problem, &platform, args.method(), times, vec![plan], &|steps| progress.advance(steps))?;
-            drop(progress);
+            let plans = Plans::new(&problem, &platform, args.method(), times, vec![plan], bar("interpreting"))?;
             let progress = Progress::new(STEPS, "measuring");
             let (found, came) = plans.bench(&|steps| progress.advance(steps))?;
             drop(progress);

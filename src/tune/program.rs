@@ -5,7 +5,7 @@ use crate::args::ARCH;
 use crate::args::program::{parse_steps, plan_kind};
 use crate::bench::open;
 use crate::input::Input;
-use crate::terminal::{self, Progress};
+use crate::terminal::{self, bar};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use stencilc_compiler::ir::{Precision, Program};
@@ -13,10 +13,9 @@ use stencilc_compiler::plan::Choices;
 use stencilc_runtime::bench::hash_of_neighbours;
 use stencilc_runtime::bench::rows::MachineFacts;
 use stencilc_runtime::bench::statistics::Statistics;
-use stencilc_runtime::clock::{Clock, Watch};
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::measure::Asked;
-use stencilc_runtime::program::measure::{COMPARED, Came, Plans, candidates, enough};
+use stencilc_runtime::program::measure::{Came, Plans, candidates, enough};
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, has_clusters};
 use stencilc_runtime::program::{ProgramProblem, of_program};
 use stencilc_runtime::tune::database::{Entry, For, Tried};
@@ -56,8 +55,7 @@ struct Done<'a> {
     asked: usize,
     found: Found,
     came: Came,
-    /// Seconds of what was measured and interpreted before the search, and of the search.
-    before: f64,
+    /// Seconds of the search.
     seconds: f64,
     /// The file that remembers it.
     kept: Option<PathBuf>,
@@ -129,14 +127,10 @@ fn searched<'a>(
         plans.len() - 1
     });
     let times = own.often(args.search.0.device) as usize;
-    let watch = Watch::start();
-    let progress = Progress::new(COMPARED, "interpreting");
-    let plans = Plans::new(problem, platform, args.method.method(), times, plans, &|steps| progress.advance(steps))?;
-    drop(progress);
-    let before = watch.now().as_secs_f64();
+    let plans = Plans::new(problem, platform, args.method.method(), times, plans, bar("interpreting"))?;
     let among = Asked { usual, is_asked: &|plan| plan < asked };
     let ((found, came), seconds) = args.timed(|budget, progress| plans.tune(among, budget, progress))?;
-    Ok(Done { precision: problem.outer.precision, grid, plans, asked, found, came, before, seconds, kept: None })
+    Ok(Done { precision: problem.outer.precision, grid, plans, asked, found, came, seconds, kept: None })
 }
 
 /// The plan that `run` takes where nobody chooses.
@@ -193,8 +187,9 @@ impl Done<'_> {
             text.push_str(&format!("failed: {}: {why}\n", plans[*plan]));
         }
         let mut besides = String::new();
-        if self.before >= 1.0 {
-            besides.push_str(&format!(" after {:.1} s of the interpreter, with which they are compared", self.before));
+        let interpreted = self.plans.interpreted;
+        if interpreted >= 1.0 {
+            besides.push_str(&format!(" after {interpreted:.1} s of the interpreter, with which they are compared"));
         }
         if !came.refused.is_empty() {
             let cannot = terminal::count(came.refused.len(), "plan");
@@ -237,7 +232,7 @@ impl Done<'_> {
             "hopeless": found.hopeless,
             "complete": found.is_complete(),
             "left": found.left,
-            "seconds_before": self.before,
+            "seconds_before": self.plans.interpreted,
             "seconds": self.seconds,
             "kept": self.kept,
         })

@@ -177,7 +177,7 @@ fn kernels_that_are_not_launched_are_told() {
     fs::remove_file(folder.path("once")).unwrap();
     let told = folder.done(call);
     let name = kernels[1]["kernel"].as_str().unwrap();
-    assert!(told.contains(&format!("not launched: {name} is for other numbers of steps")), "{told}");
+    assert!(told.contains(&format!("not launched: {name}\n")), "{told}");
     // Where none is, something else is wrong.
     let output = folder.run(call);
     let said = text(&output.stderr);

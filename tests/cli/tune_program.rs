@@ -102,3 +102,23 @@ fn wrong_calls_about_programs() {
     let note = "without --program, `explain` is about a stencil: this is `diffuse`; for the program, give --program diffusion4";
     assert!(text(&explained.stderr).contains(note), "{}", text(&explained.stderr));
 }
+
+#[test]
+fn a_program_without_calls_is_run_and_has_nothing_to_measure() {
+    let folder = Folder::new();
+    let turn = "program turn { inout a, b; let c = a\n a = b\n b = c }\nstencil s { in a; out b; b = a }";
+    fs::write(folder.path("turn.stn"), turn).unwrap();
+    for verb in ["build", "bench", "tune"] {
+        let device = if verb == "build" { "" } else { " --device emulate" };
+        let output = folder.run(&format!("{verb} turn.stn --program turn --grid 4x3x2{device}"));
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{verb}: {told}");
+        assert!(told.contains("program `turn` calls nothing: it has no kernel"), "{verb}: {told}");
+    }
+    let sums = ["cpu", "emulate"].map(|device| {
+        let output = folder.run(&format!("run turn.stn --program turn --grid 4x3x2 --draw --device {device}"));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout).lines().filter(|line| line.starts_with(['a', 'b'])).collect::<Vec<_>>().join("\n")
+    });
+    assert!(sums[0].contains("min") && sums[0] == sums[1], "{sums:?}");
+}

@@ -428,7 +428,9 @@ impl Chosen<'_> {
             .help("leave storage, fields and checks as they are, or `Job::start`, which packs its arrays"));
         }
         let Apart { level, row } = apart;
-        let last = (grid.nk as u128 + 2) * level as u128;
+        // Rows may lie farther apart than levels do.
+        let far = |count: usize, apart: usize| (count as u128 + 2).saturating_mul(apart as u128);
+        let last = far(grid.nk, level).saturating_add(far(grid.nj, row)).saturating_add(far(grid.ni, 1));
         let choices = Choices { wide: choices.wide || last > i32::MAX as u128, ..choices.clone() };
         let mut plan = plan(stencil, &choices, None)?;
         let columns = [region.i.len(), region.j.len()];

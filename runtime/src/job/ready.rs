@@ -202,10 +202,12 @@ impl Ready {
     fn begun<B: Backend + 'static>(self, backend: B) -> Result<Run> {
         let mut driver = Driver::new(backend);
         match &self.resumed {
-            Some(checkpoint) => checkpoint.restore(&mut driver)?,
-            None => driver = driver.given()?,
+            Some(checkpoint) => {
+                checkpoint.restore(&mut driver)?;
+                Ok(Run::new(Box::new(driver), self.about, self.prints).resumed())
+            }
+            None => Ok(Run::new(Box::new(driver.given()?), self.about, self.prints)),
         }
-        Ok(Run::new(Box::new(driver), self.about, self.prints))
     }
 }
 

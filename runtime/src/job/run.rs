@@ -98,13 +98,18 @@ impl Run {
     pub(super) fn new(driver: Box<dyn Running>, about: About, prints: Vec<(Option<VariableId>, Print)>) -> Self {
         Self {
             script: driver.script(),
-            is_begun: driver.done() > 0,
+            is_begun: false,
             driver,
             about,
             replaced: BTreeSet::new(),
             prints,
             merged: Vec::new(),
         }
+    }
+
+    /// The same, of which something was computed before.
+    pub(super) fn resumed(self) -> Self {
+        Self { is_begun: true, ..self }
     }
 
     /// How often the outermost loops were run until now.
@@ -157,8 +162,8 @@ impl Run {
     /// What a declared field holds now, in the order of the arrays that were given.
     ///
     /// # Errors
-    /// There is no such field, or it has no value yet; or a kernel has failed. Elements that are never computed, such as those beside
-    /// an edge, hold NaN, 0 or false.
+    /// There is no such field, or it has no value yet, as an output before anything is computed; or a kernel has failed. Elements that
+    /// are never computed, such as those beside an edge, hold NaN, 0 or false, and so do outputs of steps that are still to come.
     pub fn get(&self, name: &str) -> Result<Array> {
         self.held(name)?.ok_or_else(|| {
             Error::call(format!("`{name}` has no value yet"))

@@ -51,6 +51,11 @@ pub fn available() -> Option<Available> {
     machine.into_iter().chain(own_limits()).chain(groups).min_by_key(|there| there.bytes)
 }
 
+/// Bytes that the limits of this process leave, if there are any.
+pub fn allowed() -> Option<u64> {
+    own_limits().into_iter().map(|there| there.bytes).min()
+}
+
 /// Bytes that the limit on addresses leaves, if there is one, whatever else leaves less.
 pub fn addresses() -> Option<u64> {
     own_limits().into_iter().find(|there| there.by == Limit::Addresses).map(|there| there.bytes)

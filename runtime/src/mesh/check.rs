@@ -16,6 +16,7 @@ impl Mesh {
     /// A name is none or is there twice, a set is too large, a table or a field has not the length that its set gives it, a
     /// map leads to an element that there is not, or a position is no number.
     pub fn check(&self) -> Result<()> {
+        self.check_numbers()?;
         self.check_names()?;
         if let Some(set) = self.sets.iter().find(|set| set.size > MOST) {
             return Err(Error::input(format!(
@@ -25,6 +26,29 @@ impl Mesh {
         }
         self.maps.iter().try_for_each(|map| self.check_map(map))?;
         self.fields.iter().try_for_each(|field| self.check_field(field))
+    }
+
+    /// Whether maps and fields are of sets, and of maps, that there are.
+    fn check_numbers(&self) -> Result<()> {
+        let [sets, maps] = [self.sets.len(), self.maps.len()];
+        let refused = |what: &str, name: &str, kind: &str, number: usize, count: usize| {
+            let name = name.escape_debug();
+            Err(Error::input(format!("the {what} `{name}` is of {kind} {number}, and the mesh has {count}")))
+        };
+        for map in &self.maps {
+            if let Some(&set) = [map.from, map.to].iter().find(|&&set| set >= sets) {
+                return refused("map", &map.name, "set", set, sets);
+            }
+        }
+        for field in &self.fields {
+            if field.set >= sets {
+                return refused("field", &field.name, "set", field.set, sets);
+            }
+            if let Some(map) = field.map.filter(|&map| map >= maps) {
+                return refused("field", &field.name, "map", map, maps);
+            }
+        }
+        Ok(())
     }
 
     fn check_names(&self) -> Result<()> {
@@ -104,6 +128,7 @@ impl Mesh {
                 expected.map_or("too many".to_owned(), |count| count.to_string())
             )));
         }
+        field.data.check_truths(&format!("field `{}`", field.name))?;
         if !self.is_position(field) {
             return Ok(());
         }

@@ -13,7 +13,7 @@ use crate::bench::rows::Method;
 use crate::bench::statistics::Statistics;
 use crate::build::Build;
 use crate::cache::Built;
-use crate::clock::Budget;
+use crate::clock::{Budget, Clock, Watch};
 use crate::device::Platform;
 use crate::driver::{Driver, Position};
 use crate::error::{Error, Fault, Result};
@@ -27,8 +27,8 @@ use std::sync::Arc;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Staged, Step, Times};
 
-/// Steps that are compared with the interpreter: not a multiple of those that a kernel computes.
-pub const COMPARED: usize = 13;
+/// Steps of each outermost loop that are compared with the interpreter: not a multiple of those that a kernel computes.
+const COMPARED: usize = 13;
 
 impl ProgramProblem {
     /// The same with this many times of each outermost loop, or as many as one can be done that computes fewer cells each time.
@@ -74,6 +74,8 @@ pub struct Plans<'a> {
     runs: usize,
     /// What the interpreter makes of some steps, if plans are compared with it.
     reference: Option<Reference>,
+    /// Seconds that the interpreter took for them.
+    pub interpreted: f64,
     /// The copy of all that a step reads and writes.
     pub copy: Option<Limit>,
     /// The plans.
@@ -99,28 +101,36 @@ impl Came {
 }
 
 impl<'a> Plans<'a> {
-    /// Plans of a program, each outermost loop of which is run so many times in one measurement; `progress` is told each of
-    /// [`COMPARED`] steps that the interpreter has computed.
+    /// Plans of a program, each outermost loop of which is run so many times in one measurement. What they are compared with is
+    /// interpreted: `interpreting` makes what is told of its steps, of how many there are.
     ///
     /// # Errors
-    /// The copy cannot be measured, or a comparison with the interpreter would prove nothing.
+    /// The program calls nothing, the copy cannot be measured, or a comparison with the interpreter would prove nothing.
     pub fn new(
         problem: &ProgramProblem,
         platform: &'a Platform,
         method: Method,
         times: usize,
         plans: Vec<ProgramPlan>,
-        progress: &Progress,
+        interpreting: impl FnOnce(usize) -> Box<Progress<'static>>,
     ) -> Result<Self> {
+        problem.has_kernels()?;
         let copy = copy(problem, platform, method.runs)?;
+        let start = Watch::start();
         let reference = match method.verify {
-            true => Some(Reference::new(problem.with_times(COMPARED), progress)?),
+            true => {
+                let few = problem.with_times(COMPARED);
+                let progress = interpreting(steps(&few.staged) as usize);
+                Some(Reference::new(few, &*progress)?)
+            }
             false => None,
         };
+        let interpreted = if method.verify { start.now().as_secs_f64() } else { 0.0 };
         if let Some(reference) = &reference {
             reference.check_worth()?;
         }
-        Ok(Self { platform, problem: problem.with_times(times), runs: method.runs, reference, copy, plans })
+        let problem = problem.with_times(times);
+        Ok(Self { platform, problem, runs: method.runs, reference, interpreted, copy, plans })
     }
 
     /// Measures all. Returns the times of those that have some, the fastest first.

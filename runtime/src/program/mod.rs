@@ -42,6 +42,18 @@ pub struct ProgramProblem {
 }
 
 impl ProgramProblem {
+    /// Whether there is a kernel to build or to measure.
+    ///
+    /// # Errors
+    /// There is none: the program calls nothing, or all that it calls stands in loops that are run no time.
+    pub fn has_kernels(&self) -> Result<()> {
+        match self.staged.stages.is_empty() {
+            false => Ok(()),
+            true => Err(Error::call(format!("program `{}` calls nothing: it has no kernel", self.staged.program.name))
+                .help("`run` does it: its fields get other names")),
+        }
+    }
+
     /// Checks a request, whose stencil is the program's facade, and fills in what it leaves open.
     ///
     /// # Errors

@@ -91,6 +91,34 @@ pub struct Cuts {
 }
 
 impl Ordering {
+    /// Whether it is one of a mesh: each set has an order, in which each of its elements stands once, and blocks follow each other.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn check(&self, mesh: &Mesh) -> Result<()> {
+        if self.orders.len() != mesh.sets.len() {
+            let (own, sets) = (self.orders.len(), mesh.sets.len());
+            return Err(Error::call(format!("the ordering has {own} orders, and the mesh {sets} sets")));
+        }
+        for (order, set) in self.orders.iter().zip(&mesh.sets) {
+            let mut seen = vec![false; set.size];
+            let is_new = |&old: &u32| seen.get_mut(old as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+            if order.len() != set.size || !order.iter().all(is_new) {
+                return Err(Error::call(format!(
+                    "the order of `{}` does not hold each of its elements once",
+                    set.name
+                )));
+            }
+        }
+        let Some(Cuts { set, starts }) = &self.cuts else { return Ok(()) };
+        let size = mesh.sets.get(*set).map(|set| set.size);
+        let ends = (starts.first().map(|&start| start as usize), starts.last().map(|&end| Some(end as usize)));
+        match ends == (Some(0), Some(size)) && starts.is_sorted() {
+            true => Ok(()),
+            false => Err(Error::call("the blocks of the ordering do not follow each other from 0 to the end of a set")),
+        }
+    }
+
     /// Every element keeps its number.
     pub fn kept(mesh: &Mesh) -> Self {
         Self { orders: mesh.sets.iter().map(|set| (0..set.size as u32).collect()).collect(), cuts: None }

@@ -51,6 +51,8 @@ impl MeshProblem {
     /// inputs and parameters without a value.
     pub fn new(request: Request) -> Result<Self> {
         let Request { precision, contract, mesh, seed, cast, drawing, .. } = request;
+        mesh.check()?;
+        given::lengths(&request.arrays)?;
         let bound = Bound::new(&request.program.mesh, &mesh)?;
         let Outline { program, steps, chains, .. } = Outline::new(request.program, precision, contract);
         let mut arrays = request.arrays;

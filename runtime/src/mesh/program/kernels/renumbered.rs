@@ -41,6 +41,7 @@ impl Renumbered {
     /// The order is not one of the mesh.
     pub fn new(problem: &MeshProblem, ordering: &Ordering) -> Result<Self> {
         let (declared, bare) = (&problem.program.mesh, Mesh { fields: Vec::new(), ..problem.mesh.clone() });
+        ordering.check(&bare)?;
         let mut ordering = ordering.clone();
         let mut bound = Bound::new(declared, &ordering.renumbered(&bare))?;
         if ordering != Ordering::kept(&bare) && sort_by_targets(problem, &bound, &mut ordering) {
