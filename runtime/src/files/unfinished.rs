@@ -33,7 +33,7 @@ const NAME: (&str, &str) = (".stencilc-", ".part");
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// Of a name that is taken, or was removed at once by somebody who found it not locked yet, another one is tried so often.
-const ATTEMPTS: usize = 16;
+const ATTEMPTS: usize = 256;
 
 /// What this process has to remove. Whoever makes, names or removes one holds this lock, so that at a signal nothing comes
 /// after what is removed.
