@@ -231,6 +231,12 @@ fn lost(stencil: &Stencil, precision: Precision) -> Vec<Diagnostic> {
     found
 }
 
+/// That `name`, which --stencil names, is a program of a file.
+fn is_program(name: &str, file: &str, stencils: &str) -> Error {
+    Error::call(format!("`{name}` is a program, and --stencil names a stencil"))
+        .help(format!("give --program {name} ({OF_PROGRAMS}); the stencils of `{file}` are {stencils}"))
+}
+
 fn broken(source: &Source, errors: usize) -> Error {
     Error::input(format!("`{}` has {}", source.name, terminal::count(errors, "error")))
 }
@@ -299,7 +305,7 @@ impl Input {
     pub fn tell_of_programs(&self, name: Option<&str>, command: &str, stencil: &str) {
         if let (None, Some(program)) = (name, self.programs.first()) {
             terminal::note(&format!(
-                "`{command}` is about stencils: this is `{stencil}`; the program `{}` is for {OF_PROGRAMS}",
+                "without --program, `{command}` is about a stencil: this is `{stencil}`; for the program, give --program {}",
                 program.name
             ));
         }
@@ -335,22 +341,21 @@ impl Input {
                 if let Some(only) = self.only_own(all, |own| own) {
                     return Ok(only);
                 }
-                let programs: Vec<String> = self.programs.iter().map(|own| format!("`{}`", own.name)).collect();
+                let programs: Vec<String> = self.programs.iter().map(|own| own.name.clone()).collect();
                 let choose = match names.as_slice() {
                     [one, two] => format!("choose one: --stencil {one}, or --stencil {two}"),
                     all => format!("choose one: --stencil {}", all.first().unwrap_or(&"NAME")),
                 };
                 let help = match programs.as_slice() {
                     [] => choose,
-                    [program] => format!("{choose}; the program {program} is for {OF_PROGRAMS}"),
-                    _ => format!("{choose}; the programs {} are for {OF_PROGRAMS}", programs.join(", ")),
+                    [program] => format!("{choose}; or the program: --program {program} ({OF_PROGRAMS})"),
+                    all => format!("{choose}; or a program: --program {} ({OF_PROGRAMS})", all[0]),
                 };
                 Err(Error::call(format!("`{file}` has {} stencils: {list}", names.len())).help(help))
             }
             (Some(name), stencils) => stencils.iter().find(|stencil| stencil.name == name).ok_or_else(|| {
                 if self.programs.iter().any(|program| program.name == name) {
-                    return Error::call(format!("`{name}` is a program, and --stencil names a stencil"))
-                        .help(format!("it is for {OF_PROGRAMS}; the stencils of `{file}` are {list}"));
+                    return is_program(name, file, &list);
                 }
                 let error = Error::call(format!("`{file}` has no stencil `{name}`"));
                 match guess(name, names.iter().copied()) {

@@ -2,6 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{Command, builder::StyledStr};
+use stencilc_compiler::diagnostic::guess;
 use stencilc_compiler::text::ShellWord;
 
 /// Commands, and what they are called elsewhere.
@@ -39,6 +40,7 @@ pub fn mended(mut error: Error, commands: &Command) -> Error {
     let advice = match error.kind() {
         ErrorKind::InvalidSubcommand => command(&mut error, commands),
         ErrorKind::UnknownArgument => option(&mut error, commands),
+        ErrorKind::MissingRequiredArgument => choices(&error, commands),
         _ => None,
     };
     if let Some(advice) = advice {
@@ -90,7 +92,17 @@ fn command(error: &mut Error, commands: &Command) -> Option<String> {
     if error.get(ContextKind::SuggestedSubcommand).is_some() {
         return None;
     }
-    Some(list)
+    Some(guess(&lower, names).map_or(list, |name| format!("did you mean `stencilc {name}`?")))
+}
+
+/// What there is to choose from, for an argument that is missing and takes one of a few words.
+fn choices(error: &Error, commands: &Command) -> Option<String> {
+    let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { return None };
+    let own = commands.find_subcommand(std::env::args().nth(1)?)?;
+    let name = |argument: &clap::Arg| format!("<{}>", argument.get_id().as_str().to_uppercase());
+    let argument = own.get_positionals().find(|argument| missing.contains(&name(argument)))?;
+    let words: Vec<String> = argument.get_possible_values().iter().map(|word| word.get_name().to_owned()).collect();
+    (!words.is_empty()).then(|| format!("{} is one of {}", name(argument), words.join(", ")))
 }
 
 fn option(error: &mut Error, commands: &Command) -> Option<String> {

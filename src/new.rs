@@ -56,7 +56,7 @@ pub fn new(args: &Args, json: bool) -> Result<()> {
     }
     let file = ShellWord::path(&path);
     terminal::print(&format!(
-        "wrote {}\n\n  stencilc test {file}                  run its test\n  \
+        "wrote {}\n\n  stencilc test {file}                  run its tests\n  \
          stencilc run {file} --grid 64x64x8    compute it on random numbers\n",
         path.display()
     ))

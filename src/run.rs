@@ -41,7 +41,7 @@ pub struct Args {
     /// Which stencil of the file
     #[arg(long, value_name = "NAME")]
     stencil: Option<String>,
-    /// Extents of the grid, halo included; not needed where arrays tell them. Or a .npz file that says which cells are
+    /// Extents of the grid, halo included, NIxNJ for one level; not needed where arrays tell them. Or a .npz file that says which cells are
     /// neighbours
     #[arg(long, value_name = "NIxNJxNK|FILE")]
     grid: Option<GridArg>,
@@ -67,7 +67,8 @@ pub struct Args {
     /// The level to draw, from 0; if not given, the middle of those computed
     #[arg(long, value_name = "K", requires = "Pictures")]
     level: Option<usize>,
-    /// A cell to print at, over a mesh an element or ELEMENT,K; it may be given again. If not given, the middle of what is computed
+    /// A cell to print at, I,J for one on level 0, over a mesh an element or ELEMENT,K; it may be given again. If not given, the middle
+    /// of what is computed
     #[arg(long, value_name = "I,J,K")]
     at: Vec<At>,
     /// Show the bits of printed values, too

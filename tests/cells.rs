@@ -144,8 +144,8 @@ fn every_kernel_equals_the_interpreter() {
                 };
                 // In all every variant comes up many times.
                 let turn = at + 3 * grid + usize::from(precision == Precision::F32);
-                let equal = crate::common::check_variants(&problem, |number| number % 28 == turn % 28);
-                assert!(equal > 5, "{} on {}: {equal}", stencil.name, adjacency.name.as_told());
+                let equal = crate::common::check_variants(&problem, |number| number % 14 == turn % 14);
+                assert!(equal > 10, "{} on {}: {equal}", stencil.name, adjacency.name.as_told());
             }
         }
     });
@@ -156,11 +156,19 @@ fn every_stencil_is_what_a_walk_from_cell_to_cell_says() {
     let tree = |ni, nj, depth, refinement| Quadtree { ni, nj, depth, refinement }.adjacency("quadtree").unwrap().0;
     let trees = [tree(9, 8, 2, Refinement::Circle), tree(6, 7, 3, Refinement::Noise { seed: 1 })];
     let planes = [plane(40, 1), plane(1, 30), plane(5, 4), plane(13, 12)];
-    let all = planes.into_iter().chain(trees).chain([anywhere(400, 1), anywhere(900, 2)]).map(Arc::new);
-    for (adjacency, precision) in all.zip([Precision::F32, Precision::F64].into_iter().cycle()) {
-        let computed = every().iter().filter(|stencil| compare(stencil, precision, &adjacency) > 0).count();
+    for adjacency in planes.into_iter().chain(trees).chain([anywhere(400, 1), anywhere(900, 2)]).map(Arc::new) {
+        let mut computed = 0;
+        for stencil in every() {
+            for precision in [Precision::F32, Precision::F64] {
+                computed += usize::from(compare(&stencil, precision, &adjacency) > 0);
+            }
+        }
         assert!(computed > 0, "nothing on {} cells", adjacency.cells());
-        assert!(adjacency.cells() < 100 || computed >= every().len() - 2, "{computed} on {}", adjacency.name.as_told());
+        assert!(
+            adjacency.cells() < 100 || computed >= 2 * every().len() - 4,
+            "{computed} on {}",
+            adjacency.name.as_told()
+        );
     }
 }
 

@@ -136,6 +136,8 @@ fn wrong_calls() {
         "build laplap --set dt=1",
         "build laplap -o broken.stn",
         "check",
+        "list",
+        "rnu",
         "compile laplap.stn",
         "laplap.stn",
         "stencl laplap",

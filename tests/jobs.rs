@@ -211,8 +211,67 @@ fn what_does_not_fit_is_told() {
         told(sum().put("total", &numbers(vec![]))),
         told(run().put("b", &numbers(vec![3]))),
         told(run().put("b", &numbers(vec![1, 2, 3]))),
+        told(run().get("b")),
     ];
     insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn arrays_have_as_many_numbers_as_their_shapes_say() {
+    let one = "stencil one { in a; out b; b = a }";
+    let job = |device| Job::new(&source(one), None).unwrap().on(Domain::Rows(Grid::rows(3, 2, 1))).device(device);
+    let mesh = "mesh plane { set cell }\nstencil one over plane.cell { in a; out b; b = a }";
+    let over_mesh = |device| {
+        let domain = Domain::Mesh { mesh: airfoil(3, 2).unwrap(), levels: None };
+        Job::new(&source(mesh), None).unwrap().on(domain).device(device)
+    };
+    for device in [Device::Cpu, Device::Emulate] {
+        for (job, shape) in [(job(device), vec![1, 2, 3]), (over_mesh(device), vec![6])] {
+            let array = |len| Array { shape: shape.clone(), data: Data::F64(vec![1.0; len]) };
+            for wrong in [0, 5, 7] {
+                let expected = format!("the array of `a` of shape {shape:?} has 6 numbers, and there are {wrong}");
+                assert_eq!(told(job.clone().array("a", array(wrong)).start()), expected);
+                let mut run = job.clone().array("a", array(6)).start().unwrap();
+                assert_eq!(told(run.put("a", &array(wrong))), expected);
+            }
+        }
+    }
+    let most = Array::new([usize::MAX, 2], vec![true]).unwrap_err();
+    assert_eq!(
+        format!("{most:?}"),
+        format!("an array of shape [{}, 2] has more numbers than fit, and there are 1", usize::MAX)
+    );
+}
+
+#[test]
+fn programs_without_calls_run_on_every_device() {
+    let text = "program turn { inout a, b; in c on (i, j); out d on (i, j); param n: int
+        let e = a
+        a = b
+        b = e
+        d = c
+        repeat 0 { a = half(a) }
+        repeat n { let f = a; a = b; b = f }
+    }
+    stencil half { in x; out y; y = 0.5*x[i-1] }";
+    let cells = Domain::Cells { adjacency: Arc::new(in_rows("square", 4, 3).unwrap()), levels: Some(2) };
+    for (domain, storage) in [(Domain::Rows(Grid::rows(4, 3, 2)), "regular"), (cells, "compressed")] {
+        for turns in [0, 1, 2] {
+            let job = Job::new(&source(text), None).unwrap().on(domain.clone()).drawing(Drawing::Inputs).seed(3);
+            let job = job.set("n", turns).choices(Choices { storage: storage.to_owned(), ..Choices::default() });
+            let [cpu, emulated] = [Device::Cpu, Device::Emulate].map(|device| {
+                let mut run = job.clone().device(device).start().unwrap();
+                let before = ["a", "b", "c"].map(|name| bits(&run.get(name).unwrap().data));
+                run.finish().unwrap();
+                let after = ["a", "b", "d"].map(|name| bits(&run.get(name).unwrap().data));
+                let [a, b, c] = before;
+                let expected = if turns == 1 { [a, b, c] } else { [b, a, c] };
+                assert_eq!(after, expected, "{turns} on {device}");
+                after
+            });
+            assert_eq!(cpu, emulated);
+        }
+    }
 }
 
 #[test]

@@ -35,9 +35,9 @@ fn every_combination_compiles() {
     let grid = Grid::rows(512, 512, 64);
     let mut texts = stencils();
     texts.push(("constructs".into(), include_str!("constructs.stn").into()));
-    texts.par_iter().enumerate().for_each(|(turn, (name, text))| {
+    texts.par_iter().for_each(|(name, text)| {
         for stencil in lowered(name, text) {
-            for (half, precision) in [Precision::F32, Precision::F64].into_iter().enumerate() {
+            for precision in [Precision::F32, Precision::F64] {
                 let problem = problem_shape(&stencil, precision, grid);
                 let usual = Choices::default();
                 let by_levels = variants().filter(|own| {
@@ -46,9 +46,7 @@ fn every_combination_compiles() {
                         && own.suits(&stencil)
                 });
                 let (text, kernels) = translation_unit(&problem, combinations_for(&stencil).chain(by_levels));
-                // Each in both precisions for one architecture, and in one of them for the others.
-                let is_chosen = |arch: &str| arch == "sm_90" || turn % 2 == half;
-                for arch in ARCHITECTURES.into_iter().filter(|arch| is_chosen(arch)) {
+                for arch in ARCHITECTURES {
                     let resources = compiled(name, &text, arch);
                     assert_eq!(resources.len(), kernels);
                     // The file of all constructs is no stencil that anyone would run.
@@ -85,15 +83,16 @@ fn kernels_for_any_grid_compile() {
     if missing() {
         return;
     }
-    stencils().par_iter().enumerate().for_each(|(turn, (name, text))| {
+    stencils().par_iter().for_each(|(name, text)| {
         // What a thread keeps of sweeps depends on the grid.
         for stencil in lowered(name, text).into_iter().filter(|stencil| stencil.sweeps.is_empty()) {
             let prepared = plan::prepare(&stencil, Precision::F64, true);
-            for (number, choices) in combinations().enumerate() {
-                let wide = (turn + number) % 2 == 0;
-                let plan = plan::plan(&prepared, &Choices { wide, ..choices }, None).unwrap();
-                let built = cuda::build(&plan).unwrap();
-                assert_eq!(compiled(name, &built.source, "sm_90").len(), 1);
+            for choices in combinations() {
+                for wide in [false, true] {
+                    let plan = plan::plan(&prepared, &Choices { wide, ..choices.clone() }, None).unwrap();
+                    let built = cuda::build(&plan).unwrap();
+                    assert_eq!(compiled(name, &built.source, "sm_90").len(), 1);
+                }
             }
         }
     });

@@ -1,5 +1,6 @@
 //! Arrays in the user's order: C-ordered, i fastest, halo included.
 
+use crate::error::{Error, Result};
 use stencilc_compiler::ir::scalar::Value;
 
 /// The numbers of an array, in one of the four types that fields are stored as.
@@ -56,6 +57,59 @@ pub struct Array {
     pub shape: Vec<usize>,
     /// The numbers; as many as the product of the shape.
     pub data: Data,
+}
+
+impl Array {
+    /// An array of this shape, whose numbers are in C's order.
+    ///
+    /// ```
+    /// use stencilc_runtime::Array;
+    ///
+    /// let plane = Array::new([2, 3], vec![0.0, 0.1, 0.2, 1.0, 1.1, 1.2])?;
+    /// assert_eq!(plane.data.get(5), 1.2);
+    /// let error = Array::new([2, 3], vec![1, 2, 3]).unwrap_err();
+    /// assert_eq!(error.message, "an array of shape [2, 3] has 6 numbers, and there are 3");
+    /// # Ok::<(), stencilc_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There are more numbers than the shape says, or fewer.
+    pub fn new(shape: impl Into<Vec<usize>>, data: impl Into<Data>) -> Result<Self> {
+        let array = Self { shape: shape.into(), data: data.into() };
+        array.check("an array").map(|()| array)
+    }
+
+    /// Whether it has as many numbers as its shape says; `name` is what the message calls it.
+    ///
+    /// # Errors
+    /// It has more or fewer.
+    pub(crate) fn check(&self, name: &str) -> Result<()> {
+        let Self { shape, data } = self;
+        let expected = shape.iter().try_fold(1_usize, |product, &length| product.checked_mul(length));
+        if expected == Some(data.len()) {
+            return Ok(());
+        }
+        let expected = expected.map_or("more numbers than fit".to_owned(), |expected| format!("{expected} numbers"));
+        Err(Error::call(format!("{name} of shape {shape:?} has {expected}, and there are {}", data.len())))
+    }
+}
+
+macro_rules! from_numbers {
+    ($($own:ty => $kind:ident),*) => {
+        $(impl From<Vec<$own>> for Data {
+            fn from(numbers: Vec<$own>) -> Self {
+                Data::$kind(numbers)
+            }
+        })*
+    };
+}
+
+from_numbers!(f32 => F32, f64 => F64, i32 => I32);
+
+impl From<Vec<bool>> for Data {
+    fn from(values: Vec<bool>) -> Self {
+        Data::Bool(values.into_iter().map(u8::from).collect())
+    }
 }
 
 impl Data {

@@ -30,8 +30,13 @@ impl Fault {
     }
 }
 
-/// What is wrong, and what mends it.
-#[derive(Clone, Debug)]
+/// What is wrong, and what mends it. Printed by `Display` and `Debug` alike, so that a `main` which returns it tells it as it is
+/// meant to be read.
+///
+/// Advice names options of the command line. For callers of the crate these are methods of [`Job`](crate::job::Job): `--in` is `array`,
+/// `--set` is `set`, `--grid`, `--mesh` and `--levels` are `on`, `--draw` is `drawing`, `--fuse` and `--steps` are `plan`, `--storage`,
+/// `--access` and `--block` are `choices`, and others are called alike.
+#[derive(Clone)]
 pub struct Error {
     /// Who has to act.
     pub fault: Fault,
@@ -76,6 +81,12 @@ impl fmt::Display for Error {
             Some(help) => write!(f, "\n  help: {help}"),
             None => Ok(()),
         }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -31,9 +31,10 @@ pub struct Given<'a> {
 /// The numbers of an array as those of a field.
 ///
 /// # Errors
-/// Its type has numbers that the field's has not, and `cast` does not let them change; or the array holds one that is none of the
+/// It has more or fewer than its shape says; its type has numbers that the field's has not, and `cast` does not let them change; or the array holds one that is none of the
 /// field's type even if precision is lost: NaN in a whole field, 1e39 in single precision.
 pub fn array(array: Array, given: Given, element: Element, cast: Cast) -> Result<Data> {
+    array.check(&format!("the array of `{}`", given.field))?;
     let Array { shape, data } = array;
     let own = data.element();
     if own == element {

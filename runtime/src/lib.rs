@@ -1,4 +1,10 @@
-//! Runs stencils: arrays and files, devices, NVRTC, the interpreter, verification.
+//! Compiles, runs and checks stencils, on GPUs and on the CPU.
+//!
+//! [`job`] is the way in: a [`job::Job`] is a stencil or a program of a text, with its arrays, parameters, grid or mesh and device, and
+//! is started, or called on arrays that belong to somebody else. Inputs and results are [`Array`]s; arrays that are lent are
+//! [`Lent`]; what goes wrong is an [`Error`], which says what mends it.
+//!
+//! The other modules are what the command line is made of, and may change with it.
 
 pub mod array;
 pub mod bench;

@@ -4,7 +4,7 @@
 //! there is a pool, and it is made of those that came.
 //!
 //! Rust ends the whole program where a thread that has started finds no memory for the stack on which it handles signals. So
-//! [`spawn`] starts none that would, and [`room`] says whether there is enough for one.
+//! `spawn` starts none that would, and `room` says whether there is enough for one.
 
 use crate::memory::addresses;
 use rayon::{ThreadBuilder, ThreadPoolBuilder};

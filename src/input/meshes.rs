@@ -20,7 +20,7 @@ impl Input {
         match (program, stencil) {
             (Some(name), _) => Ok(self.mesh_program(name)?.cloned()),
             (None, Some(name)) => match of_stencil(name) {
-                None if self.stencils.is_empty() => Err(unknown(file, "stencil", name, &stencils)),
+                None if self.stencils.is_empty() => Err(self.no_stencil(name)),
                 found => Ok(found),
             },
             (None, None) => match (programs.as_slice(), stencils.as_slice()) {
@@ -62,7 +62,7 @@ impl Input {
         let (file, names) = (&self.source.name, self.mesh_stencils());
         match (name, self.mesh_stencils.as_slice()) {
             (Some(name), all) => match all.iter().find(|own| own.stencil.name == name) {
-                None if self.stencils.is_empty() && !all.is_empty() => Err(unknown(file, "stencil", name, &names)),
+                None if self.stencils.is_empty() && !all.is_empty() => Err(self.no_stencil(name)),
                 found => Ok(found),
             },
             (None, []) => Ok(None),
@@ -94,6 +94,15 @@ impl Input {
             "what runs over a mesh is for {OF_PROGRAMS}: `stencilc run {} --mesh FILE`",
             ShellWord::path(&self.source.name)
         )))
+    }
+
+    /// That the file, which has none on grids, has no stencil called `name`.
+    fn no_stencil(&self, name: &str) -> Error {
+        let (file, stencils) = (&self.source.name, self.mesh_stencils());
+        match self.mesh_programs().contains(&name) {
+            true => super::is_program(name, file, &stencils.join(", ")),
+            false => unknown(file, "stencil", name, &stencils),
+        }
     }
 
     fn mesh_programs(&self) -> Vec<&str> {

@@ -176,7 +176,7 @@ impl Case {
                 text.push_str(&format!("{failure}    again: {}\n", self.again(label, args)));
             }
         }
-        if self.ways.are_plans && (!args.of_programs.fuse.is_empty() || totals.has_only_refusals()) {
+        if self.ways.are_plans && (args.of_programs.tells_refusals() || totals.has_only_refusals()) {
             text.push_str(&told(&refusals(self.ways.verdicts())));
         }
         text

@@ -14,7 +14,7 @@ pub struct ProgramArgs {
     /// Only this program of the files
     #[arg(long, value_name = "NAME", conflicts_with = "stencil")]
     pub program: Option<String>,
-    /// Of programs: the plans to compare; all if not given. Why some of them cannot compute a program is told, too
+    /// Of programs: the plans to compare; all if not given. With it, or with --program, it is told why some cannot compute a program
     #[arg(long, value_name = "PLAN,...", value_delimiter = ',', value_parser = plan_kind())]
     pub fuse: Vec<PlanKind>,
     /// Of programs: steps of a loop that one kernel computes
@@ -26,6 +26,11 @@ pub struct ProgramArgs {
 }
 
 impl ProgramArgs {
+    /// Whether it is told why plans cannot compute a program: where somebody asks for that program, or for plans.
+    pub fn tells_refusals(&self) -> bool {
+        self.program.is_some() || !self.fuse.is_empty()
+    }
+
     /// Refuses options that are for programs, where there is none.
     ///
     /// # Errors

@@ -99,6 +99,6 @@ fn wrong_calls_about_programs() {
     ]));
     let explained = folder.run("explain diffusion4");
     assert!(explained.status.success());
-    let note = "`explain` is about stencils: this is `diffuse`; the program `diffusion4` is for run, test, verify, bench, tune, profile, build, snapshot and explain";
+    let note = "without --program, `explain` is about a stencil: this is `diffuse`; for the program, give --program diffusion4";
     assert!(text(&explained.stderr).contains(note), "{}", text(&explained.stderr));
 }

@@ -66,6 +66,16 @@ fn plans_that_are_refused_are_counted_with_reasons() {
     assert!(text(&refused.stderr).contains("nothing was compared: 6 combinations, all refused"));
     let said = text(&refused.stdout);
     assert!(said.contains("steps f64 9x8x2, 5 times: 6 refused\nrefused 6: --fuse resident"), "{said}");
+    // Of a program that is named, all reasons are told; of all that a file has, how many there are.
+    let fewer = call.replace("--steps 2,3", "--steps 2");
+    let named = folder.run(&format!("{fewer} --storage regular --access idxvar"));
+    assert!(text(&named.stdout).contains("\nrefused 6: --fuse resident"), "{}", text(&named.stdout));
+    let all = folder.run(&format!("{} --storage regular --access idxvar", fewer.replace("--program steps ", "")));
+    assert!(
+        text(&all.stdout).contains(" refused") && !text(&all.stdout).contains("\nrefused"),
+        "{}",
+        text(&all.stdout)
+    );
 }
 
 #[test]
@@ -89,6 +99,7 @@ fn wrong_calls_of_verify() {
         "verify two.stn --fuse merged",
         "verify both.stn --program steps --fuse fast",
         "verify both.stn --program steps --steps 17",
+        "verify both.stn --stencil steps",
         "verify both.stn --program steps --fuse recomputed --steps 4",
         "verify both.stn --program steps --fuse streamed --storage compressed",
         "verify both.stn --stencil blur --access tile --storage compressed --precision f64 --grid 9x8x2 --device emulate",

@@ -2,7 +2,7 @@
 //!
 //! A level read counts only where it can be reached: a condition made of `k`, `nk`, numbers, parameters and definitions
 //! of these is *known* on each level; any other is open, and then both branches count. The rules stand here once
-//! ([`inside`]) and are read by two [`Judge`]s: one decides a given level, the other (in `cuda::levels`) writes the
+//! (`Rules::inside`) and are read by two [`Judge`]s: one decides a given level, the other (in `cuda::levels`) writes the
 //! decision down as C++, for kernels that are built before the grid is known.
 
 use super::reached::leaving;

@@ -11,7 +11,7 @@ named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Kind {
-        /// A floating-point number of the chosen [`Precision`].
+        /// A floating-point number of the chosen [`Precision`](super::Precision).
         Real = "real";
         /// A 32-bit integer.
         Int = "int";

@@ -34,7 +34,7 @@ named! {
         Out = "out";
         /// Read (the value before) and written.
         InOut = "inout";
-        /// No array of the user's: a value of a [`Sweep`] on every level.
+        /// No array of the user's: a value of a [`Sweep`](super::Sweep) on every level.
         Carried = "carried";
         /// On a mesh: what is there before is added to.
         Inc = "inc";

@@ -116,7 +116,7 @@ pub trait Real: Copy + PartialOrd + Send + Sync + std::fmt::Debug + 'static {
     fn negate(self) -> Self;
     /// Whether it is no number.
     fn is_nan(self) -> bool;
-    /// `a + b`, `a - b`, `a * b`, `a / b`, rounded to nearest even; `a % b` as [`rem`].
+    /// `a + b`, `a - b`, `a * b`, `a / b`, rounded to nearest even; `a % b` with the sign of the divisor.
     fn binary(op: Binary, a: Self, b: Self) -> Self;
     /// A function of the first of these, as many as it takes.
     fn call(function: Function, operands: [Self; 3]) -> Self;

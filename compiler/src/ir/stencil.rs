@@ -76,7 +76,7 @@ pub struct Stencil {
     pub sweeps: Arena<SweepId, Sweep>,
     /// One for each output, in the order of assignment, and at most one for each carried field.
     pub stores: Vec<Store>,
-    /// Those of carried fields that no output needs, once [`needed`] has told them apart: prints may need them.
+    /// Those of carried fields that no output needs, once [`needed`](super::needed) has told them apart: prints may need them.
     pub spare: Vec<Store>,
     /// Values to show, in the order written; they take no part in what the stencil computes.
     pub prints: Vec<Print>,

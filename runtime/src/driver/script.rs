@@ -311,8 +311,8 @@ impl Arrays<'_, RefCell<Data>> {
 
 /// How far a program is: so many steps of its outermost sequence are done, and so many times of the loop after them.
 ///
-/// Plans make other steps of the same text, so what is kept counts the text's actions instead: [`Position::in_text`], and
-/// [`Position::in_steps`] back.
+/// Plans make other steps of the same text, so what is kept counts the text's actions instead: `Position::in_text`, and
+/// `Position::in_steps` back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Position {
     /// Steps of the outermost sequence that are done.

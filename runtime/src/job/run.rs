@@ -85,6 +85,8 @@ pub struct Run {
     driver: Box<dyn Running>,
     script: Arc<dyn Script>,
     about: About,
+    /// Whether anything was computed, so that outputs have values.
+    is_begun: bool,
     /// Inputs that were given new numbers.
     replaced: BTreeSet<VariableId>,
     prints: Vec<(Option<VariableId>, Print)>,
@@ -94,7 +96,15 @@ pub struct Run {
 
 impl Run {
     pub(super) fn new(driver: Box<dyn Running>, about: About, prints: Vec<(Option<VariableId>, Print)>) -> Self {
-        Self { script: driver.script(), driver, about, replaced: BTreeSet::new(), prints, merged: Vec::new() }
+        Self {
+            script: driver.script(),
+            is_begun: driver.done() > 0,
+            driver,
+            about,
+            replaced: BTreeSet::new(),
+            prints,
+            merged: Vec::new(),
+        }
     }
 
     /// How often the outermost loops were run until now.
@@ -130,7 +140,9 @@ impl Run {
     /// # Errors
     /// As [`Run::step`].
     pub fn advance(&mut self, most: u64) -> Result<Option<u64>> {
-        self.driver.advance(most)
+        let advanced = self.driver.advance(most)?;
+        self.is_begun = true;
+        Ok(advanced)
     }
 
     /// Goes on to the end.
@@ -145,9 +157,13 @@ impl Run {
     /// What a declared field holds now, in the order of the arrays that were given.
     ///
     /// # Errors
-    /// There is no such field, or it has no value yet; or a kernel has failed.
+    /// There is no such field, or it has no value yet; or a kernel has failed. Elements that are never computed, such as those beside
+    /// an edge, hold NaN, 0 or false.
     pub fn get(&self, name: &str) -> Result<Array> {
-        self.held(name)?.ok_or_else(|| Error::call(format!("`{name}` has no value yet")))
+        self.held(name)?.ok_or_else(|| {
+            Error::call(format!("`{name}` has no value yet"))
+                .help("it has one once it is computed: `step`, or `finish`")
+        })
     }
 
     /// The same; nothing if it has no value yet. A number is an array without axes.
@@ -156,9 +172,13 @@ impl Run {
     /// There is no such field, or a kernel has failed.
     pub fn held(&self, name: &str) -> Result<Option<Array>> {
         let variable = self.declared(name)?;
+        let role = self.script.program().variables[variable].role;
+        if role == Some(Role::Out) && !self.is_begun && !self.replaced.contains(&variable) {
+            return Ok(None);
+        }
         let mut data = self.driver.get(variable)?;
         // Memory of what nobody reads any more is used for something else.
-        if data.is_none() && self.script.program().variables[variable].role == Some(Role::In) {
+        if data.is_none() && role == Some(Role::In) {
             let given = self.script.initial()?.into_iter().find(|(own, _)| *own == variable);
             data = given.filter(|_| !self.replaced.contains(&variable)).map(|(_, data)| data.clone());
         }
@@ -207,7 +227,7 @@ impl Run {
     /// Gives a declared field new numbers.
     ///
     /// # Errors
-    /// There is no such field; the array has another shape or type; or there is not enough memory.
+    /// There is no such field; the array has another shape or type, or not as many numbers as its shape says; or there is not enough memory.
     pub fn put(&mut self, name: &str, array: &Array) -> Result<()> {
         let variable = self.declared(name)?;
         if self.script.is_number(variable) {
@@ -219,6 +239,7 @@ impl Run {
         if array.shape != shape {
             return Err(Error::call(format!("`{name}` has the shape {shape:?}, not {:?}", array.shape)));
         }
+        array.check(&format!("the array of `{name}`"))?;
         if array.data.element() != element {
             let (own, given) = (element.name(), array.data.element().name());
             return Err(Error::call(format!("`{name}` is an array of {own}, not of {given}")));

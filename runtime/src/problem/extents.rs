@@ -173,6 +173,10 @@ impl<'a> Claim<'a> {
                     "its shape is {shape}, and {} would fit: its axes seem to be in another order; in NumPy, save {turned}",
                     shape_text(&expected)
                 ),
+                None if letter == "k" && self.shape.len() == 2 => format!(
+                    "its shape is {shape}, which is one level; give all levels, or declare what is the same on all of them: `{} on (i, j)`",
+                    self.field.name
+                ),
                 None => format!("its shape is {shape}; arrays are (nk, nj, ni), i fastest, halo included"),
             }));
         }
@@ -203,6 +207,9 @@ fn other_order(claim: &Claim, known: Known) -> Option<(String, Vec<usize>)> {
     };
     let orders: &[&[usize]] =
         if shape.len() == 3 { &[&[2, 1, 0], &[0, 2, 1], &[1, 0, 2], &[1, 2, 0], &[2, 0, 1]] } else { &[&[1, 0]] };
+    if shape == expected {
+        return None;
+    }
     let order = orders.iter().find(|order| order.iter().map(|&axis| shape[axis]).eq(expected.iter().copied()))?;
     let turned = if order.iter().rev().copied().eq(0..shape.len()) {
         TRANSPOSE.to_owned()
@@ -294,6 +301,17 @@ mod tests {
         );
         let lone = said("in c; in h on (k+1)", &[("c", &[20, 12, 16]), ("h", &[20])]);
         assert!(lone.starts_with("`h` is on interfaces (k+1): it needs 21 levels, its array has 20"), "{lone}");
+    }
+
+    #[test]
+    fn one_level_among_several_is_not_turned() {
+        let said = said("in a; in b; in c", &[("a", &[8, 8]), ("b", &[4, 8, 8]), ("c", &[4, 8, 8])]);
+        assert!(
+            said.ends_with(
+                "its shape is (8, 8), which is one level; give all levels, or declare what is the same on all of them: `a on (i, j)`"
+            ),
+            "{said}"
+        );
     }
 
     #[test]

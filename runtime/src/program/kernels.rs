@@ -89,9 +89,6 @@ impl Planned {
         }
         let problem = plan.fused(problem)?;
         let staged = &problem.staged;
-        if staged.stages.is_empty() {
-            return Err(Error::input(format!("program `{}` calls nothing", staged.program.name)));
-        }
         let by_rows = staged.stages.iter().any(|stage| stage.wraps);
         if by_rows && (!choices.has_rows() || problem.adjacency.is_some()) {
             let kind = plan.kind.name();
@@ -196,7 +193,7 @@ impl<'a> Planner<'a> {
 
     fn rows(&self, stage: &Stage, plan: &ProgramPlan) -> Result<StageKernel> {
         let staged = &self.problem.staged;
-        let layout = self.bare()?;
+        let layout = self.in_rows()?;
         let Columns::Rows { row } = layout.columns else {
             return Err(Error::check("rows of cells that stand in none"));
         };
@@ -247,12 +244,16 @@ impl<'a> Planner<'a> {
         Ok(StageKernel::Rows(Box::new(kernel)))
     }
 
-    /// The layout where no stage says more of it than that cells stand in rows.
-    fn bare(&self) -> Result<Arc<Layout>> {
+    /// The layout where all that is said is that cells stand in rows.
+    fn in_rows(&self) -> Result<Arc<Layout>> {
+        self.bare(Choices { precision: self.choices.precision, ..Choices::default() })
+    }
+
+    /// The layout where no stage says more of it than these choices do.
+    fn bare(&self, choices: Choices) -> Result<Arc<Layout>> {
         let lowered = stencilc_compiler::check(&Source::new("copy", "stencil copy { in a; out b; b = a }"));
         let copy = lowered.stencils.first().ok_or_else(|| Error::check("no stencil to copy with"))?;
-        let plain = Choices { precision: self.choices.precision, ..Choices::default() };
-        let own = Self { problem: self.problem, choices: plain, sharing: self.sharing.clone() };
+        let own = Self { problem: self.problem, choices, sharing: self.sharing.clone() };
         let plan = own.plan(copy, &self.problem.staged.inner())?;
         Ok(Arc::clone(&known_grid(&plan)?.layout))
     }
@@ -263,14 +264,15 @@ impl<'a> Planner<'a> {
         for stage in stages {
             let own = match stage {
                 StageKernel::Cells(plan, _) => Arc::clone(&known_grid(plan)?.layout),
-                StageKernel::Rows(_) => self.bare()?,
+                StageKernel::Rows(_) => self.in_rows()?,
             };
             if found.as_ref().is_some_and(|known| !known.places_cells_like(&own)) {
                 return Err(Error::check("the stages of a program have different layouts"));
             }
             found.get_or_insert(own);
         }
-        found.ok_or_else(|| Error::check("a program without stages"))
+        // What only gives fields other names has no stages.
+        found.map_or_else(|| self.bare(self.choices.clone()), Ok)
     }
 }
 

@@ -3,6 +3,7 @@
 //! There are no halos and no fusing: a read beyond an edge is looked up where the rule says that its value is. On which
 //! cells a call is computed is found out first, each time that it is done: loops are written out. Then everything is done.
 
+use super::kept::kept;
 use super::tree::{Action, Number, Op, Rule, Shape, Stencil, Stored, Swept, Term, Timed};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -39,7 +40,12 @@ pub struct Evaluation<'a> {
 struct Known {
     stencil: usize,
     params: Vec<f64>,
+    /// Values of sweeps that are there on every level.
+    kept: BTreeSet<Swept>,
 }
+
+/// Two whole numbers up to here are combined by real numbers of any precision as by whole ones.
+const SMALL: f64 = 4096.0;
 
 /// What is read of a sweep at a level that there is not.
 const NO_FIELD: usize = usize::MAX;
@@ -108,7 +114,8 @@ impl<'a> Evaluation<'a> {
         for action in actions {
             match action {
                 Action::Call { stencil, reads, targets, fresh, params } => {
-                    let at = Known { stencil: *stencil, params: self.given(*stencil, params) };
+                    let kept = kept(&self.timed.stencils[*stencil]);
+                    let at = Known { stencil: *stencil, params: self.given(*stencil, params), kept };
                     let region = self.region(&at, reads, targets, there)?;
                     for &target in targets {
                         let before = if *fresh { None } else { there[target].take() };
@@ -166,10 +173,12 @@ impl<'a> Evaluation<'a> {
             }
         };
         let mut region = self.extents.map(|n| vec![true; n]);
-        let mut all = Vec::new();
+        let (mut all, mut needed) = (Vec::new(), BTreeSet::new());
         for (_, term) in sorted_outputs(stencil) {
-            self.all_reads(of, term, [0; 3], &mut BTreeSet::new(), &mut all);
+            self.all_reads(of, term, [0; 3], &mut needed, &mut all);
         }
+        // What is kept is made on every level, wherever it is read.
+        needed.retain(|own| of.kept.contains(own));
         self.check_reach(&variables, &all)?;
         for &(field, by) in &all {
             for axis in [0, 1] {
@@ -182,6 +191,9 @@ impl<'a> Evaluation<'a> {
             let mut counting = Vec::new();
             for (_, term) in sorted_outputs(stencil) {
                 self.reads_on(of, term, [0; 3], level as i64, &mut BTreeSet::new(), &mut counting);
+            }
+            for &own in &needed {
+                self.reads_on(of, swept_value(stencil, own), [0; 3], level as i64, &mut BTreeSet::new(), &mut counting);
             }
             *is_in = counting.iter().all(|&(field, by)| finds(field, 2, level as i64 + by[2]));
         }
@@ -239,7 +251,8 @@ impl<'a> Evaluation<'a> {
                 self.reads_on(of, self.named_value(of, *own), added(at, *by), level, seen, reads);
             }
             Term::Swept(own, by) => {
-                if !(0..self.extents[2] as i64).contains(&(level + at[2] + by)) {
+                let is_there = (0..self.extents[2] as i64).contains(&(level + at[2] + by));
+                if !is_there && of.kept.contains(own) {
                     reads.push((NO_FIELD, at));
                 } else if seen.insert((*own, at[2] + by)) {
                     let value = swept_value(&self.timed.stencils[of.stencil], *own);
@@ -396,7 +409,8 @@ impl<'a> Evaluation<'a> {
     fn stored(&self, x: f64, stored: Stored) -> f64 {
         match stored {
             Stored::Single => f64::from(x as f32),
-            Stored::Real | Stored::Double | Stored::Int => x,
+            Stored::Real | Stored::Double => x,
+            Stored::Int => f64::from(x as i64 as i32),
         }
     }
 
@@ -461,6 +475,20 @@ fn swept_value(stencil: &Stencil, own: Swept) -> &Term {
     all.filter(|(name, _)| *name == own).map(|(_, term)| term).next().unwrap_or(&Term::Number(f64::NAN))
 }
 
+/// Whether a value is a whole number.
+fn is_whole(stencil: &Stencil, term: &Term) -> bool {
+    match term {
+        Term::Whole(_) | Term::Level => true,
+        Term::Number(_) | Term::Param(_) | Term::Swept(Swept::Let(_), _) => false,
+        Term::Read(field, _) | Term::Swept(Swept::Field(field), _) => stencil.fields[*field].1.stored == Stored::Int,
+        Term::Use(own, _) => is_whole(stencil, &stencil.lets[*own]),
+        Term::Binary(_, a, b) | Term::Above(_, a, b) | Term::Below(_, a, b) => {
+            is_whole(stencil, a) && is_whole(stencil, b)
+        }
+        Term::Greater(four) => is_whole(stencil, &four[2]) && is_whole(stencil, &four[3]),
+    }
+}
+
 fn added(a: [i64; 3], b: [i64; 3]) -> [i64; 3] {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
@@ -497,26 +525,44 @@ impl Cell<'_> {
             Term::Whole(x) => *x as f64,
             Term::Param(n) => self.params[*n],
             Term::Level => at[2] as f64,
-            Term::Read(field, by) => of.rounded(self.read(self.variables[field], added(at, *by))),
+            Term::Read(field, by) => {
+                let read = self.read(self.variables[field], added(at, *by));
+                if is_whole(self.stencil, term) { read } else { of.rounded(read) }
+            }
             Term::Use(own, by) => self.value(&self.stencil.lets[*own], added(at, *by)),
             Term::Swept(own, by) => self.swept(*own, added(at, [0, 0, *by])),
             Term::Binary(op, a, b) => {
-                let (a, b) = (self.value(a, at), self.value(b, at));
-                of.rounded(match op {
+                let (a, b, are_whole) = self.operands(a, b, at);
+                let exact = match op {
+                    Op::Add if are_whole => f64::from((a as i32).wrapping_add(b as i32)),
+                    Op::Sub if are_whole => f64::from((a as i32).wrapping_sub(b as i32)),
+                    Op::Mul if are_whole => f64::from((a as i32).wrapping_mul(b as i32)),
                     Op::Add => a + b,
                     Op::Sub => a - b,
                     Op::Mul => a * b,
                     Op::Min if a < b || a.is_nan() => a,
                     Op::Max if a > b || a.is_nan() => a,
                     Op::Min | Op::Max => b,
-                })
+                };
+                if are_whole { exact } else { of.rounded(exact) }
             }
             Term::Above(..) | Term::Below(..) => self.value(of.chosen(term, at[2]), at),
             Term::Greater(four) => {
                 let [a, b, yes, no] = &**four;
-                let chosen = if self.value(a, at) > self.value(b, at) { yes } else { no };
+                let (a, b, _) = self.operands(a, b, at);
+                let chosen = if a > b { yes } else { no };
                 self.value(chosen, at)
             }
+        }
+    }
+
+    /// Two values that are combined, and whether they are as whole numbers of 32 bits are: both are, and beyond those
+    /// that real numbers combine alike. A whole one beside a real one becomes real.
+    fn operands(&self, a: &Term, b: &Term, at: [i64; 3]) -> (f64, f64, bool) {
+        let (x, y) = (self.value(a, at), self.value(b, at));
+        match x.abs().max(y.abs()) > SMALL && is_whole(self.stencil, a) && is_whole(self.stencil, b) {
+            true => (x, y, true),
+            false => (self.evaluation.rounded(x), self.evaluation.rounded(y), false),
         }
     }
 
