@@ -162,7 +162,8 @@ impl<'a> Planner<'a> {
         }
         let computed = staged.stages.iter().map(|stage| stage.region.column_numbers(staged.grid).into()).collect();
         let smallest = staged.stages.iter().map(|stage| stage.stencil.smallest(staged.precision)).min().unwrap_or(8);
-        let highest = staged.stages.iter().map(|stage| stage.stencil.highest(staged.grid.nk));
+        // What no stage reads lies in the same layout.
+        let highest = staged.program.variables.iter().map(|(_, own)| own.place.levels.count(staged.grid.nk));
         let levels = highest.fold(staged.grid.nk, usize::max);
         Self { problem, choices, sharing: Sharing { computed, smallest, levels } }
     }
