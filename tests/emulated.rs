@@ -24,14 +24,12 @@ fn choices(precision: Precision) -> Vec<Choices> {
     usual.chain(small).chain(wide).map(|choices| Choices { precision, ..choices }).collect()
 }
 
-/// Half of all variants of storage, fastest axis, neighbours, layout, fields and access on a stencil, each in one precision and block:
-/// other stencils have the other half.
+/// Every variant of storage, neighbours, layout, fields and access on a stencil, each in one precision and block.
 fn every_variant(stencil: &Stencil, grid: Grid) {
     for (half, precision) in [Precision::F64, Precision::F32].into_iter().enumerate() {
-        let turn = 2 * half + stencil.name.len();
-        let equal = check_variants(&problem(stencil, precision, grid, &[]), |number| number % 4 == turn % 4);
+        let equal = check_variants(&problem(stencil, precision, grid, &[]), |number| number % 2 == half);
         let suiting = variants().filter(|choices| choices.suits(stencil)).count();
-        assert!(equal >= suiting / 10, "{} on {grid}: {equal}", stencil.name);
+        assert!(equal >= suiting / 5, "{} on {grid}: {equal}", stencil.name);
     }
 }
 

@@ -76,6 +76,15 @@ impl<'a> Packing<'a> {
             return buffer.copy_from_slice(source);
         }
         let columns = self.grid.columns();
+        if let Some((head, size)) = self.pillars() {
+            let column_at = self.columns_of_places();
+            buffer[head..].par_chunks_mut(size).zip(column_at).for_each(|(pillar, column)| {
+                let Some(column) = column else { return };
+                let levels = source.chunks(columns * bytes).zip(pillar.chunks_mut(bytes));
+                levels.for_each(|(level, value)| value.copy_from_slice(&level[column * bytes..(column + 1) * bytes]));
+            });
+            return;
+        }
         let Some((head, plane)) = self.planes() else {
             return source.chunks(bytes).enumerate().for_each(|(cell, value)| {
                 let at = self.index(cell) * bytes;
@@ -97,6 +106,16 @@ impl<'a> Packing<'a> {
         }
         let columns = self.grid.columns();
         let mut cells = vec![0; self.levels() * columns * bytes];
+        if let Some((head, size)) = self.pillars() {
+            let places = self.places();
+            cells.par_chunks_mut(columns * bytes).enumerate().for_each(|(k, level)| {
+                for (value, place) in level.chunks_mut(bytes).zip(&places) {
+                    let at = head + place * size + k * bytes;
+                    value.copy_from_slice(&buffer[at..at + bytes]);
+                }
+            });
+            return data_from(self.element, &cells);
+        }
         let Some((head, plane)) = self.planes() else {
             cells.par_chunks_mut(bytes).enumerate().for_each(|(cell, value)| {
                 let at = self.index(cell) * bytes;
@@ -118,6 +137,27 @@ impl<'a> Packing<'a> {
         let together = if self.fields == Fields::Soa { 1 } else { self.slot.fields };
         let bytes = self.element.bytes() * together;
         is_plane_by_plane.then(|| (self.origin() * bytes, self.layout.places * bytes))
+    }
+
+    /// Bytes before the first column, and from each to the next, of a field that lies alone, the levels of a column beside each other.
+    fn pillars(&self) -> Option<(usize, usize)> {
+        let bytes = self.element.bytes();
+        let is_by_column = self.place.levels != Levels::None && self.layout.strides.level == Stride::One;
+        let size = self.layout.stride(self.layout.strides.place) * bytes;
+        (is_by_column && self.fields == Fields::Soa).then(|| (self.origin() * bytes, size))
+    }
+
+    /// The place of each column.
+    fn places(&self) -> Vec<usize> {
+        let Grid { ni, nj, .. } = self.grid;
+        (0..ni * nj).map(|column| self.layout.place(self.grid, column % ni, column / ni)).collect()
+    }
+
+    /// The column at each place, if one is there.
+    fn columns_of_places(&self) -> Vec<Option<usize>> {
+        let mut columns = vec![None; self.layout.places];
+        self.places().into_iter().enumerate().for_each(|(column, place)| columns[place] = Some(column));
+        columns
     }
 
     /// Calls `copy` with runs of columns that lie together: number in the user's order, element of a plane, how many.
