@@ -24,6 +24,7 @@ use stencilc_compiler::analysis::roofline::GPUS;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::{self, Choices, Math, variants};
 use stencilc_compiler::storage::STORAGES;
+use stencilc_compiler::storage::fastest::{FASTEST, Fastest};
 use stencilc_compiler::storage::fields::{FIELDS, Fields};
 use stencilc_compiler::storage::neighbors::{NEIGHBORS, Neighbors};
 use stencilc_compiler::storage::order::ORDERS;
@@ -47,6 +48,9 @@ pub struct KernelArgs {
     /// How the grid is stored
     #[arg(long, value_name = "NAME", value_parser = storages(), default_value_t = Choices::default().storage)]
     storage: String,
+    /// Which axis is fastest in memory
+    #[arg(long, value_name = "NAME", value_parser = fastest(), default_value = Choices::default().fastest.name())]
+    fastest: Fastest,
     /// Which neighbours a storage's tables hold
     #[arg(long, value_name = "NAME", value_parser = neighbors(), default_value = Choices::default().neighbors.name())]
     neighbors: Neighbors,
@@ -125,10 +129,11 @@ impl KernelArgs {
 
     /// What they choose.
     pub fn choices(&self) -> Choices {
-        let Self { access, storage, neighbors, layout, fields, shared, precision, launch } = self;
+        let Self { access, storage, fastest, neighbors, layout, fields, shared, precision, launch } = self;
         let variant = Choices {
             access: access.clone(),
             storage: storage.clone(),
+            fastest: *fastest,
             neighbors: *neighbors,
             layout: layout.clone(),
             fields: *fields,
@@ -354,6 +359,21 @@ pub fn layouts_or_all() -> PossibleValuesParser {
 
 fn layout_names() -> impl Iterator<Item = PossibleValue> {
     ORDERS.iter().map(|order| PossibleValue::new(order.name()).help(order.summary()))
+}
+
+/// The fastest axis, by name.
+fn fastest() -> impl TypedValueParser<Value = Fastest> {
+    PossibleValuesParser::new(fastest_names())
+        .map(|name| FASTEST.into_iter().find(|own| own.name() == name).unwrap_or_default())
+}
+
+/// Names of the fastest axis, or [`ALL`].
+pub fn fastest_or_all() -> PossibleValuesParser {
+    PossibleValuesParser::new(all().chain(fastest_names()))
+}
+
+fn fastest_names() -> impl Iterator<Item = PossibleValue> {
+    FASTEST.iter().map(|own| PossibleValue::new(own.name()).help(own.summary()))
 }
 
 /// How fields lie, by name.

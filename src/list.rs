@@ -6,6 +6,7 @@ use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::lower::Lowered;
 use stencilc_compiler::mesh::{STRATEGIES, VectorLayout};
 use stencilc_compiler::storage::STORAGES;
+use stencilc_compiler::storage::fastest::FASTEST;
 use stencilc_compiler::storage::fields::FIELDS;
 use stencilc_compiler::storage::neighbors::NEIGHBORS;
 use stencilc_compiler::storage::order::ORDERS;
@@ -27,6 +28,8 @@ enum Listed {
     Accesses,
     /// How a grid is stored
     Storages,
+    /// Which axis is fastest in memory
+    Fastest,
     /// Which neighbours a storage's tables hold
     Neighbors,
     /// Orders of cells
@@ -60,6 +63,7 @@ pub fn list(args: &Args, json: bool) -> Result<()> {
         Listed::Stencils => stencils(),
         Listed::Accesses => ACCESSES.iter().map(|access| entry(access.name(), access.summary())).collect(),
         Listed::Storages => STORAGES.iter().map(|storage| entry(storage.name(), storage.summary())).collect(),
+        Listed::Fastest => FASTEST.iter().map(|own| entry(own.name(), own.summary())).collect(),
         Listed::Neighbors => NEIGHBORS.iter().map(|own| entry(own.name(), own.summary())).collect(),
         Listed::Layouts => ORDERS.iter().map(|order| entry(order.name(), order.summary())).collect(),
         Listed::Fields => FIELDS.iter().map(|own| entry(own.name(), own.summary())).collect(),

@@ -10,6 +10,7 @@ use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::names::Names;
 use stencilc_compiler::plan::{self, Choices};
 use stencilc_compiler::source::Source;
+use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_runtime::emulate::{Compiler, Host, Settings};
 use stencilc_runtime::verify::plan_for;
 
@@ -80,7 +81,9 @@ fn every_built_kernel_is_compiled_with_its_launcher() {
     }";
     let stencil = lowered("whole", text).remove(0);
     let settings = problem(&stencil, Precision::F64, Grid::rows(9, 7, 4), &[]);
-    for choices in combinations_for(&stencil) {
+    let by_levels = combinations_for(&stencil).map(|own| Choices { fastest: Fastest::Levels, ..own });
+    let by_levels = by_levels.filter(|own| own.access == "idxvar");
+    for choices in combinations_for(&stencil).chain(by_levels) {
         check(&any(&stencil, &choices), "whole", &["gnu17"], &[]);
         check(&cuda::build(&plan_for(&settings, &choices).unwrap()).unwrap(), "whole", &["gnu17"], &[]);
     }

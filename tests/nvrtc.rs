@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
-use stencilc_compiler::plan::{self, Choices};
+use stencilc_compiler::plan::{self, Choices, variants};
 use stencilc_compiler::step::stream::{Shape, Strip, stream};
 use stencilc_compiler::step::{Edge, Rows, StepTask};
 use stencilc_runtime::cache::compile_cached;
@@ -39,7 +39,13 @@ fn every_combination_compiles() {
         for stencil in lowered(name, text) {
             for precision in [Precision::F32, Precision::F64] {
                 let problem = problem_shape(&stencil, precision, grid);
-                let (text, kernels) = translation_unit(&problem, combinations_for(&stencil));
+                let usual = Choices::default();
+                let by_levels = variants().filter(|own| {
+                    Choices { fastest: usual.fastest, ..own.clone() }.is_plain()
+                        && !own.is_plain()
+                        && own.suits(&stencil)
+                });
+                let (text, kernels) = translation_unit(&problem, combinations_for(&stencil).chain(by_levels));
                 for arch in ARCHITECTURES {
                     let resources = compiled(name, &text, arch);
                     assert_eq!(resources.len(), kernels);

@@ -9,6 +9,7 @@ use stencilc_compiler::parse::parse;
 use stencilc_compiler::plan::{Choices, variants};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::storage::STORAGES;
+use stencilc_compiler::storage::fastest::FASTEST;
 use stencilc_compiler::storage::fields::FIELDS;
 use stencilc_compiler::storage::neighbors::NEIGHBORS;
 use stencilc_compiler::storage::order::ORDERS;
@@ -69,6 +70,7 @@ fn stencils_are_the_same_in_every_way() {
     ORDERS.iter().for_each(|own| often("layout", own.name()));
     NEIGHBORS.iter().for_each(|own| often("neighbors", own.name()));
     FIELDS.iter().for_each(|own| often("fields", own.name()));
+    FASTEST.iter().for_each(|own| often("fastest", own.name()));
     [("constant", "true"), ("precision", "f32"), ("precision", "f64"), ("contract", "false"), ("wide", "true")]
         .into_iter()
         .for_each(|(what, name)| often(what, name));

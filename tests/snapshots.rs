@@ -13,6 +13,7 @@ use stencilc_compiler::ir::{Kind, Node, Precision, Stencil};
 use stencilc_compiler::mesh::{self, MeshChoices, MeshTask, STRATEGIES};
 use stencilc_compiler::plan::{self, Choices, Target};
 use stencilc_compiler::source::Source;
+use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_runtime::mesh::program::prepared;
 
 /// A small average whose weight is a parameter: it has a neighbour, a level, a guard and a product to contract.
@@ -84,6 +85,20 @@ fn the_full_matrix_of_a_tiny_stencil() {
                 insta::assert_snapshot!(name, side_by_side(TINY, &kernel(stencil, &choices, grid)));
             }
         }
+    }
+}
+
+#[test]
+fn levels_that_are_fastest() {
+    let stencil = &lowered("tiny", TINY)[0];
+    let prepared = plan::prepare(stencil, Precision::F64, true);
+    for storage in ["regular", "uncompressed"] {
+        let choices = Choices { storage: storage.into(), fastest: Fastest::Levels, ..Choices::default() };
+        let result = kernel(stencil, &choices, Some(Grid::rows(16, 16, 4)));
+        insta::assert_snapshot!(format!("levels-{storage}"), side_by_side(TINY, &result));
+        let built = cuda::build(&plan::plan(&prepared, &choices, None).unwrap()).unwrap();
+        let host = built.source.strip_prefix(built.kernel.text.as_str()).unwrap();
+        insta::assert_snapshot!(format!("levels-launcher-{storage}"), side_by_side(&built.header, host));
     }
 }
 

@@ -13,6 +13,9 @@ pub struct VariantArgs {
     /// How the grid is stored; several with commas between them
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = super::storages_or_all(), default_value = ALL)]
     storage: Vec<String>,
+    /// Which axis is fastest in memory; several with commas between them
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = super::fastest_or_all(), default_value = Choices::default().fastest.name())]
+    fastest: Vec<String>,
     /// Which neighbours a storage's tables hold; several with commas between them
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = super::neighbors_or_all(), default_value = Choices::default().neighbors.name())]
     neighbors: Vec<String>,
@@ -33,6 +36,7 @@ impl VariantArgs {
             let has_tables = storage::find(&own.storage).is_ok_and(|storage| storage.has_tables());
             chosen(&self.storage, &own.storage)
                 && chosen(&self.access, &own.access)
+                && chosen(&self.fastest, own.fastest.name())
                 && (!has_tables || chosen(&self.neighbors, own.neighbors.name()))
                 && (!has_tables || chosen(&self.layout, &own.layout))
                 && chosen(&self.fields, own.fields.name())

@@ -51,11 +51,12 @@ pub fn build(case: &Case, row: &Row, facts: &Facts) -> Call {
     }
 }
 
-/// What is chosen beside what has a column of its own: storage, neighbours, layout, fields, strategy, block, levels and
+/// What is chosen beside what has a column of its own: storage, fastest axis, neighbours, layout, fields, strategy, block, levels and
 /// cells a thread.
 pub fn others(choices: &Choices) -> String {
     let usual = Choices::default();
     let plain = Choices {
+        fastest: usual.fastest,
         neighbors: usual.neighbors,
         layout: usual.layout,
         fields: usual.fields,

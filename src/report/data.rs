@@ -85,6 +85,8 @@ struct LimitData {
 struct RowData {
     case: usize,
     storage: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fastest: Option<&'static str>,
     /// What its tables are like, of a storage that has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     neighbors: Option<&'static str>,
@@ -253,6 +255,7 @@ fn row_data(case: &Case, row: &Row) -> RowData {
     if let Some(choices) = &kernel.choices {
         let has_tables = storage::find(&choices.storage).map_or(true, |storage| storage.has_tables());
         data.storage = choices.storage.clone();
+        data.fastest = Some(choices.fastest.name());
         data.neighbors = has_tables.then(|| choices.neighbors.name());
         data.layout = has_tables.then(|| choices.layout.clone());
         data.fields = Some(choices.fields.name());

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use stencilc_compiler::plan::Choices;
+use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_compiler::storage::fields::Fields;
 use stencilc_compiler::storage::neighbors::Neighbors;
 use stencilc_runtime::mesh::program::ways::Variant;
@@ -15,6 +16,7 @@ pub enum Label {
     Kernel {
         storage: String,
         access: String,
+        fastest: Fastest,
         neighbors: Neighbors,
         layout: String,
         fields: Fields,
@@ -43,8 +45,8 @@ impl Label {
     /// A kernel.
     pub fn of_kernel(choices: &Choices) -> Self {
         let options = choices.words();
-        let Choices { storage, access, neighbors, layout, fields, .. } = choices.clone();
-        Self::Kernel { storage, access, neighbors, layout, fields, options }
+        let Choices { storage, access, fastest, neighbors, layout, fields, .. } = choices.clone();
+        Self::Kernel { storage, access, fastest, neighbors, layout, fields, options }
     }
 
     /// A plan.
@@ -56,9 +58,12 @@ impl Label {
     /// `compressed storage, naive access`, or `owner, soa, order none`, and what is not usual.
     pub fn name(&self) -> String {
         match self {
-            Self::Kernel { storage, access, neighbors, layout, fields, .. } => {
+            Self::Kernel { storage, access, fastest, neighbors, layout, fields, .. } => {
                 let usual = Choices::default();
                 let mut name = format!("{storage} storage, {access} access");
+                if *fastest != usual.fastest {
+                    name.push_str(&format!(", {} fastest", fastest.name()));
+                }
                 if *neighbors != usual.neighbors {
                     name.push_str(&format!(", {} neighbours", neighbors.name()));
                 }

@@ -14,6 +14,7 @@ use stencilc_compiler::ir::{Field, Handle, Kind, Param, Precision, Stencil};
 use stencilc_compiler::plan::{self, Choices, Math, variants};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::storage::STORAGES;
+use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_compiler::storage::neighbors::Neighbors;
 use stencilc_runtime::problem::{Problem, Request, element_of};
 use stencilc_runtime::verify::{Expected, Tools, Verdict, compare};
@@ -111,6 +112,7 @@ impl Case {
         // As often each storage as the others, though some have many more variants.
         let storage = STORAGES[pick(&[0, 1, 2, 3, 4, 5]) % STORAGES.len()].name();
         let own: Vec<usize> = (0..variants.len()).filter(|&number| variants[number].storage == storage).collect();
+        let variant = variants[pick(&own)].clone();
         let mut choices = Choices {
             precision,
             contract: pick(&[0, 1, 1, 1]) == 1,
@@ -120,12 +122,12 @@ impl Case {
                 ("tile".to_owned(), [pick(&[1, 2, 2, 4, 8]) as u32, pick(&[1, 2, 3, 4]) as u32].into()),
             ]),
             wide: pick(&[0, 0, 0, 1]) == 1,
-            checked: pick(&[0, 0, 0, 0, 0, 0, 0, 1]) == 1,
+            checked: pick(&[0, 0, 0, 0, 0, 0, 0, 1]) == 1 && variant.fastest == Fastest::Columns,
             math: Math::Own,
             run_width: [1, 2, 8, 32][pick(&[0, 1, 2, 3])],
             short_last: storage != "regular" && pick(&[0, 0, 1]) == 1,
             constant: storage == "compressed" && pick(&[0, 0, 0, 1]) == 1,
-            ..variants[pick(&own)].clone()
+            ..variant
         };
         let prepared = plan::prepare(stencil, precision, choices.contract);
         let any = Choices { constant: false, checked: false, ..choices.clone() };
@@ -270,11 +272,13 @@ impl subject::Case for Case {
 
     fn has(ready: &Ready) -> Vec<String> {
         let choices = &ready.case.choices;
-        let Choices { access, storage, neighbors, layout, run_width, short_last, fields, constant, .. } = choices;
+        let Choices { access, storage, fastest, neighbors, layout, run_width, short_last, fields, constant, .. } =
+            choices;
         let Choices { precision, contract, block, wide, checked, math, .. } = choices;
         let chosen = [
             format!("storage {storage}"),
             format!("access {access}"),
+            format!("fastest {}", fastest.name()),
             format!("neighbors {}", neighbors.name()),
             format!("layout {layout}"),
             format!("run width {run_width}"),

@@ -40,6 +40,7 @@ fn simpler_cases(case: &Case) -> Vec<Case> {
             constant: false,
             ..own.clone()
         },
+        Choices { fastest: usual.fastest, ..own.clone() },
         Choices { neighbors: usual.neighbors, ..own.clone() },
         Choices { layout: usual.layout, ..own.clone() },
         Choices { short_last: false, ..own.clone() },

@@ -142,7 +142,7 @@ fn needs_look_ups(access: &dyn Access, storage: &dyn Storage) -> Option<Refusal>
         let help = "give another access, as --access idxvar, or a storage with tables: --storage compressed";
         return Some(Refusal::new(why).help(help));
     }
-    (storage.levels_along() != Along::Z).then(|| {
+    (storage.levels_along(LevelsPerThread::One) != Along::Z).then(|| {
         let why =
             format!("`{access}` access shares along z, where threads of {name} storage have no levels of a column");
         Refusal::new(why).help("give another access, as --access idxvar")

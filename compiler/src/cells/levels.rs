@@ -53,7 +53,7 @@ fn cell(frame: &Frame, own: &mut Builder, column: ValueId, k: ValueId) -> Cell {
 pub(super) fn one_level(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Site>) {
     let plan = frame.plan;
     let [first, end] = frame.sizes.levels;
-    let thread = plan.storage.levels_along().number(own, plan.choices.block);
+    let thread = plan.levels_along().number(own, plan.choices.block);
     let k = own.name("k", first.plus(thread));
     let handed = distances(frame, own, true);
     let is_together = plan.access.is_together();
@@ -109,7 +109,7 @@ pub(super) fn slice_of_levels(frame: &mut Frame, own: &mut Builder, sites: &mut 
     let column = before_levels(frame, own);
     own.gap();
     let [first, end] = frame.sizes.levels;
-    let thread = plan.storage.levels_along().number(own, plan.choices.block);
+    let thread = plan.levels_along().number(own, plan.choices.block);
     let start = own.name("k_start", first.plus(thread.times(slice)));
     let is_whole = plan.has_whole_slices();
     if is_whole {

@@ -300,15 +300,22 @@ impl<'a> Host<'a> {
         if !plan.stencil.sweeps.is_empty() {
             checks.push("k_first > 0 || k_end < nk".to_owned());
         }
+        let size = |number: usize| format!("args->{}", self.member(plan.storage.sizes()[number].0));
+        if let (None, Stride::Size(number)) = (&plan.known_grid, plan.storage.strides().place) {
+            let highest = if plan.stencil.highest(0) > 0 { "nk + 1" } else { "nk" };
+            checks.push(format!("{} < {highest}", size(number)));
+        }
         if plan.known_grid.is_none() && !plan.wide {
-            let size = |number: usize| format!("args->{}", self.member(plan.storage.sizes()[number].0));
             match plan.storage.strides() {
                 Strides { level: Stride::Size(number), .. } => {
                     checks.push(format!("(nk + 2LL) * {} > INT_MAX", size(number)));
                 }
                 Strides { place: Stride::Size(number), level: Stride::One } => {
-                    let ends = plan.storage.bounds().iter().map(|(_, end)| end.to_string()).collect::<Vec<_>>();
-                    checks.push(format!("{} * {} > INT_MAX", ends.join(" * "), size(number)));
+                    let places = match plan.storage.has_tables() {
+                        true => format!("1LL * {}", plan.storage.bounds()[0].1),
+                        false => format!("args->{} * args->{}", self.member("nj"), self.member("row")),
+                    };
+                    checks.push(format!("{places} * {} > INT_MAX", size(number)));
                 }
                 Strides { place: Stride::One, level: Stride::One } => {}
             }
@@ -428,14 +435,12 @@ fn blocks(plan: &Plan) -> String {
             _ => format!("({end} - {first} + {}) / {threads}", threads - 1),
         };
     };
-    for ((&along, &bounds), columns) in
-        plan.storage.columns_along().iter().zip(plan.storage.bounds()).zip(plan.tile.columns)
-    {
+    for ((&along, &bounds), columns) in plan.columns_along().iter().zip(plan.storage.bounds()).zip(plan.tile.columns) {
         launch(along, bounds, columns);
     }
     match plan.levels_per_thread() {
-        LevelsPerThread::One => launch(plan.storage.levels_along(), ("k_first", "k_end"), 1),
-        LevelsPerThread::Slice(slice) => launch(plan.storage.levels_along(), ("k_first", "k_end"), slice),
+        LevelsPerThread::One => launch(plan.levels_along(), ("k_first", "k_end"), 1),
+        LevelsPerThread::Slice(slice) => launch(plan.levels_along(), ("k_first", "k_end"), slice),
         LevelsPerThread::All => {}
     }
     blocks.join(", ")

@@ -8,6 +8,7 @@ use crate::diagnostic::Refusal;
 use crate::grid::Form;
 use crate::ir::{Precision, Stencil};
 use crate::kernel::Math;
+use crate::storage::fastest::{FASTEST, Fastest};
 use crate::storage::fields::{FIELDS, Fields};
 use crate::storage::neighbors::{NEIGHBORS, Neighbors};
 use crate::storage::order::ORDERS;
@@ -23,6 +24,9 @@ pub struct Choices {
     pub access: String,
     /// A name of [`STORAGES`].
     pub storage: String,
+    /// Which axis is fastest in memory.
+    #[serde(default)]
+    pub fastest: Fastest,
     /// Which neighbours tables hold.
     pub neighbors: Neighbors,
     /// The order of cells, for storages with tables: a name of [`ORDERS`].
@@ -65,6 +69,7 @@ impl Default for Choices {
         Self {
             access: "idxvar".into(),
             storage: "regular".into(),
+            fastest: Fastest::Columns,
             neighbors: Neighbors::Direct,
             layout: "row-major".into(),
             run_width: 32,
@@ -93,10 +98,13 @@ pub fn variants() -> impl Iterator<Item = Choices> {
         let all =
             neighbors.iter().flat_map(move |&neighbors| orders.iter().map(move |order| (neighbors, order.name())));
         let all = all.flat_map(|(neighbors, layout)| FIELDS.map(|fields| (neighbors, layout, fields)));
-        all.flat_map(move |(neighbors, layout, fields)| {
-            ACCESSES.iter().filter(move |access| access.refusal(*storage).is_none()).map(move |access| Choices {
+        let all = FASTEST.into_iter().flat_map(move |fastest| all.clone().map(move |own| (fastest, own)));
+        all.flat_map(move |(fastest, (neighbors, layout, fields))| {
+            let storage = fastest.of(*storage);
+            ACCESSES.iter().filter(move |access| access.refusal(storage).is_none()).map(move |access| Choices {
                 access: access.name().into(),
                 storage: storage.name().into(),
+                fastest,
                 neighbors,
                 layout: layout.into(),
                 fields,
@@ -120,10 +128,18 @@ impl Choices {
         Self { access, ..self }
     }
 
-    /// Whether neighbours, layout and fields are the usual.
+    /// Whether cells stand in rows, one beside the other.
+    pub fn has_rows(&self) -> bool {
+        self.storage == "regular" && self.fastest == Fastest::Columns
+    }
+
+    /// Whether the fastest axis, neighbours, layout and fields are the usual.
     pub fn is_plain(&self) -> bool {
         let usual = Choices::default();
-        self.neighbors == usual.neighbors && self.layout == usual.layout && self.fields == usual.fields
+        self.fastest == usual.fastest
+            && self.neighbors == usual.neighbors
+            && self.layout == usual.layout
+            && self.fields == usual.fields
     }
 
     /// The threads of a block, if nothing else is asked for.
@@ -158,6 +174,7 @@ impl Choices {
             }
         };
         let [x, y, z] = self.block;
+        say(self.fastest != usual.fastest, format!(" --fastest {}", self.fastest.name()));
         say(self.neighbors != usual.neighbors, format!(" --neighbors {}", self.neighbors.name()));
         say(self.layout != usual.layout, format!(" --layout {}", ShellWord::new(&self.layout)));
         say(self.run_width != usual.run_width, format!(" --run-width {}", self.run_width));
@@ -294,8 +311,10 @@ pub fn check_block([x, y, z]: [u32; 3]) -> Result<(), Refusal> {
 pub(super) fn check_fixed(choices: &Choices, storage: &dyn Storage, known_grid: &KnownGrid) -> Result<(), Refusal> {
     if choices.checked && known_grid.layout.strides.place != Stride::One {
         let name = storage.name();
-        return Err(Refusal::new(format!("a checked kernel tells columns by planes, and {name} storage has none"))
-            .help("leave --checked out, or look for the fault with another storage: --storage compressed"));
+        return Err(Refusal::new(format!(
+            "a checked kernel tells columns by planes, and {name} storage with levels that follow each other has none"
+        ))
+        .help("leave --checked out, or look for the fault with --fastest columns"));
     }
     if choices.checked && known_grid.grid.columns() as u128 * 3 > i32::MAX as u128 {
         return Err(Refusal::new(format!("the grid {} has too many columns for a checked kernel", known_grid.grid))

@@ -18,7 +18,8 @@ use crate::storage::layouts::Layouts;
 use crate::storage::neighbors::{Hop, Neighbors};
 use crate::storage::sharing::Sharing;
 use crate::storage::{
-    self, ALIGNMENT, Coordinates, LIST, Layout, LayoutRequest, Placement, Sizes, Storage, Threads, Tile, order,
+    self, ALIGNMENT, Along, Coordinates, LIST, Layout, LayoutRequest, Placement, Sizes, Storage, Stride, Threads, Tile,
+    order,
 };
 pub use belongs::{idle, options};
 pub use choices::{CONSTANT, Choices, check_block, variants};
@@ -117,7 +118,7 @@ pub fn folded(stencil: &Stencil, precision: Precision, contract: bool) -> Stenci
 /// What was chosen does not exist or does not fit together.
 pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Result<Plan, Refusal> {
     let access = access::find(&choices.access).map_err(Refusal::new)?;
-    let storage = storage::find(&choices.storage).map_err(Refusal::new)?;
+    let storage = choices.fastest.of(storage::find(&choices.storage).map_err(Refusal::new)?);
     let order = order::find(&choices.layout).map_err(Refusal::new)?;
     choices::check(choices, access, storage, target.as_ref())?;
     choices::check_sweeps(stencil, choices, access)?;
@@ -282,11 +283,12 @@ impl Plan {
         let Target { grid, adjacency, region, sharing, .. } = *target;
         let own = self.stencil.smallest(self.choices.precision);
         let smallest = sharing.map_or(own, |sharing| own.min(sharing.smallest));
+        let highest = self.stencil.highest(grid.nk);
         // A plane is made of whole blocks, so that the index of a block's cell is the same sum on every level.
         let block = ALIGNMENT / fields::BLOCK;
         LayoutRequest {
             topology: adjacency.map_or(Topology::Rows { ni: grid.ni, nj: grid.nj }, Topology::Adjacent),
-            levels: grid.nk,
+            levels: sharing.map_or(highest, |sharing| sharing.levels.max(highest)),
             region,
             sharing,
             relations: &self.relations,
@@ -303,9 +305,10 @@ impl Plan {
         let [width, _] = self.tile.columns;
         let is_aligned = self.known_grid.is_some() && self.tile.whole[0];
         let is_plain = self.choices.fields == Fields::Soa && !self.choices.checked;
+        let is_adjacent = self.storage.strides().place == Stride::One;
         // Arrays that are shared cannot be aligned to the first cell of each stencil.
         let is_own = self.choices.share.is_empty();
-        (width > 1 && is_aligned && is_plain && is_own).then_some(width)
+        (width > 1 && is_aligned && is_plain && is_adjacent && is_own).then_some(width)
     }
 
     /// The reads of fields with horizontal axes that each thread makes, whatever the conditions.
@@ -333,7 +336,8 @@ impl Plan {
 
     /// How a thread finds its column.
     pub fn coordinates(&self, own: &mut Builder, sizes: &Sizes) -> Coordinates {
-        let threads = Threads { block: self.choices.block, placement: self.placement().clone(), tile: self.tile };
+        let (block, along) = (self.choices.block, self.columns_along());
+        let threads = Threads { block, along, placement: self.placement().clone(), tile: self.tile };
         self.storage.coordinates(own, sizes, &threads)
     }
 
@@ -358,6 +362,16 @@ impl Plan {
     /// How many levels a thread computes.
     pub fn levels_per_thread(&self) -> LevelsPerThread {
         self.access.levels(&self.choices.knobs)
+    }
+
+    /// How threads go along each axis of columns.
+    pub fn columns_along(&self) -> &'static [Along] {
+        self.storage.columns_along(self.levels_per_thread())
+    }
+
+    /// How threads go along levels.
+    pub fn levels_along(&self) -> Along {
+        self.storage.levels_along(self.levels_per_thread())
     }
 
     /// How many of `levels` levels a thread computes.
@@ -390,8 +404,8 @@ impl Plan {
         let levels = known_grid.region.k.len();
         let levels = levels.div_ceil(self.levels_of_a_thread(levels).max(1));
         let mut blocks = [1; 3];
-        let along = self.storage.columns_along().iter().copied().zip(columns);
-        for (along, threads) in along.chain([(self.storage.levels_along(), levels)]) {
+        let along = self.columns_along().iter().copied().zip(columns);
+        for (along, threads) in along.chain([(self.levels_along(), levels)]) {
             blocks[along.blocks as usize] = threads.div_ceil(along.threads_of(self.choices.block) as usize);
         }
         let limits = [i32::MAX as usize, 65_535, 65_535];

@@ -30,7 +30,7 @@ impl Storage for Compressed {
         "cells in any order; a pattern a cell, a table of relative offsets a pattern"
     }
 
-    fn sizes(&self) -> &'static [(&'static str, &'static str)] {
+    fn sizes(&self) -> &[(&'static str, &'static str)] {
         &[PLANE, ("patterns", "distinct patterns of neighbours: the length of a relation in `table`")]
     }
 

@@ -1,7 +1,7 @@
 //! Layouts that were made before: many kernels of one problem have few layouts between them, and making one takes longer
 //! than all the rest of a plan.
 
-use super::{Layout, LayoutRequest, Storage};
+use super::{Layout, LayoutRequest, Storage, Strides};
 use crate::ir::Path;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,6 +14,8 @@ pub struct Layouts(Mutex<HashMap<Key, Arc<OnceLock<Arc<Layout>>>>>);
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Key {
     storage: &'static str,
+    strides: Strides,
+    levels: usize,
     relations: Vec<Path>,
     inner_only: bool,
     order: &'static str,
@@ -28,7 +30,7 @@ impl Layouts {
         // All are named, so that a new part of what a layout is made for is thought of here.
         let LayoutRequest {
             topology: _,
-            levels: _,
+            levels,
             region: _,
             sharing: _,
             relations,
@@ -39,8 +41,18 @@ impl Layouts {
             smallest,
         } = *request;
         let relations = relations.to_vec();
-        let (storage_name, order) = (storage.name(), order.name());
-        let key = Key { storage: storage_name, relations, inner_only, order, run_width, short_last, smallest };
+        let (storage_name, order, strides) = (storage.name(), order.name(), storage.strides());
+        let key = Key {
+            storage: storage_name,
+            strides,
+            levels,
+            relations,
+            inner_only,
+            order,
+            run_width,
+            short_last,
+            smallest,
+        };
         // Whoever waits for a layout keeps nobody from another one.
         let slot = Arc::clone(self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
         Arc::clone(slot.get_or_init(|| Arc::new(storage.layout(request))))

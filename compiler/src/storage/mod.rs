@@ -2,10 +2,11 @@
 //!
 //! A storage arranges the columns of a grid: each has a place, and a cell's index is its column's place times one stride plus
 //! its level times another ([`Storage::strides`]). Access strategies decide where and when the values below are computed. What
-//! else can be chosen is independent of the storage: which neighbours tables hold ([`neighbors`]), the order of the columns
-//! ([`order`]), and how several fields lie in memory ([`fields`]).
+//! else can be chosen is independent of the storage: which axis is fastest ([`fastest`]), which neighbours tables hold
+//! ([`neighbors`]), the order of the columns ([`order`]), and how several fields lie in memory ([`fields`]).
 
 mod compressed;
+pub mod fastest;
 pub mod fields;
 pub mod layouts;
 pub mod neighbors;
@@ -16,6 +17,7 @@ pub mod statistics;
 pub mod tables;
 mod uncompressed;
 
+use crate::access::LevelsPerThread;
 use crate::grid::{Grid, Region, Topology};
 use crate::ir::{Offset, Path};
 use crate::kernel::build::{Builder, Computing};
@@ -43,7 +45,7 @@ pub trait Storage: Sync {
     fn summary(&self) -> &'static str;
 
     /// The sizes that its addresses are made of, and what they mean.
-    fn sizes(&self) -> &'static [(&'static str, &'static str)];
+    fn sizes(&self) -> &[(&'static str, &'static str)];
 
     /// The strides of places and of levels: the first of the sizes is how far levels are apart, unless a storage says otherwise.
     fn strides(&self) -> Strides {
@@ -66,7 +68,7 @@ pub trait Storage: Sync {
 
     /// How a thread finds its column.
     fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
-        tables::coordinates(own, sizes, threads, self.columns_along()[0])
+        tables::coordinates(own, sizes, threads)
     }
 
     /// The place in the plane of a neighbour, from nothing but the thread's coordinates: the end of a chain of hops.
@@ -101,13 +103,13 @@ pub trait Storage: Sync {
         &[("cell_first", "cell_end")]
     }
 
-    /// How threads go along each axis of columns.
-    fn columns_along(&self) -> &'static [Along] {
+    /// How threads with so many levels go along each axis of columns.
+    fn columns_along(&self, _levels: LevelsPerThread) -> &'static [Along] {
         &[Along::XY]
     }
 
-    /// How threads go along levels.
-    fn levels_along(&self) -> Along {
+    /// How threads with so many levels go along levels.
+    fn levels_along(&self, _levels: LevelsPerThread) -> Along {
         Along::Z
     }
 
@@ -145,7 +147,7 @@ impl Sizes {
 }
 
 /// The distances between the indices of cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Strides {
     /// From a place to the next.
     pub place: Stride,
@@ -154,7 +156,7 @@ pub struct Strides {
 }
 
 /// A distance between indices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stride {
     /// One element.
     One,
@@ -210,6 +212,8 @@ pub struct Origin {
 pub struct Threads {
     /// Threads of a block.
     pub block: [u32; 3],
+    /// How they go along each axis of columns.
+    pub along: &'static [Along],
     /// How the columns stand in the plane.
     pub placement: Placement,
     /// The columns of a thread, where they stand in rows.
@@ -252,7 +256,7 @@ pub struct Coordinates {
 pub struct LayoutRequest<'a> {
     /// Which columns are neighbours.
     pub topology: Topology<'a>,
-    /// How many levels there are.
+    /// How many levels the highest field has.
     pub levels: usize,
     /// What is computed.
     pub region: &'a Region,
@@ -376,7 +380,7 @@ impl Layout {
     /// Elements before the first one, so that the first computed place is aligned.
     pub fn origin(&self, bytes: usize) -> usize {
         let unit = ALIGNMENT / bytes;
-        (unit - self.lead % unit) % unit
+        (unit - self.index(self.lead, 0) % unit) % unit
     }
 }
 

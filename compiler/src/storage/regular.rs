@@ -4,6 +4,7 @@ use super::neighbors::Hop;
 use super::{
     Along, Columns, Coordinates, Layout, LayoutRequest, Origin, PLANE, Placement, Sizes, Storage, Threads, padded,
 };
+use crate::access::LevelsPerThread;
 use crate::grid::{Grid, Region, Topology};
 use crate::ir::{Offset, Relation};
 use crate::kernel::ValueId;
@@ -25,7 +26,7 @@ impl Storage for Regular {
         "rows of a regular grid; a neighbour's address is arithmetic"
     }
 
-    fn sizes(&self) -> &'static [(&'static str, &'static str)] {
+    fn sizes(&self) -> &[(&'static str, &'static str)] {
         &[PLANE, ("row", "elements from a row to the next")]
     }
 
@@ -35,7 +36,7 @@ impl Storage for Regular {
 
     fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
         let (mut axes, mut outside) = (Vec::new(), Vec::new());
-        for (number, (along, name)) in self.columns_along().iter().zip(["i", "j"]).enumerate() {
+        for (number, (along, name)) in threads.along.iter().zip(["i", "j"]).enumerate() {
             let [first, end] = sizes.bounds[number];
             let thread = along.number(own, threads.block);
             let columns = threads.tile.columns[number];
@@ -107,7 +108,7 @@ impl Storage for Regular {
         }]
     }
 
-    fn columns_along(&self) -> &'static [Along] {
+    fn columns_along(&self, _: LevelsPerThread) -> &'static [Along] {
         &[Along::X, Along::Y]
     }
 

@@ -17,6 +17,8 @@ pub struct Sharing {
     pub computed: Vec<Arc<[u32]>>,
     /// Bytes of the smallest elements that any of them has.
     pub smallest: usize,
+    /// How many levels the highest field of any of them has.
+    pub levels: usize,
 }
 
 impl Sharing {
@@ -27,11 +29,12 @@ impl Sharing {
         grid: Grid,
         adjacency: Option<&Adjacency>,
     ) -> Self {
-        let mut sharing = Self { computed: Vec::new(), smallest: 8 };
+        let mut sharing = Self { computed: Vec::new(), smallest: 8, levels: grid.nk };
         for stencil in stencils {
             if let Ok(region) = analysis::columns_of(stencil, grid, adjacency) {
                 sharing.computed.push(region.column_numbers(grid).into());
                 sharing.smallest = sharing.smallest.min(stencil.smallest(precision));
+                sharing.levels = sharing.levels.max(stencil.highest(grid.nk));
             }
         }
         sharing
@@ -83,7 +86,7 @@ mod tests {
     use super::*;
 
     fn sharing(sets: &[&[u32]]) -> Sharing {
-        Sharing { computed: sets.iter().map(|&set| set.into()).collect(), smallest: 8 }
+        Sharing { computed: sets.iter().map(|&set| set.into()).collect(), smallest: 8, levels: 1 }
     }
 
     #[test]

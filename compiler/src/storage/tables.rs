@@ -1,6 +1,6 @@
 //! What storages with tables share: cells of a plane in any order, halo cells first.
 
-use super::{Along, Columns, Coordinates, Layout, LayoutRequest, Placement, Sizes, Stride, Strides, Threads, padded};
+use super::{Columns, Coordinates, Layout, LayoutRequest, Placement, Sizes, Stride, Strides, Threads, padded};
 use crate::grid::{Form, Grid, Region, Topology};
 use crate::ir::Relation;
 use crate::kernel::build::{Builder, Computing, Term};
@@ -11,9 +11,9 @@ use std::ops::Range;
 pub const WARP: usize = 32;
 
 /// A thread for each inner cell of the plane: how these go along cells is given.
-pub fn coordinates(own: &mut Builder, sizes: &Sizes, threads: &Threads, along: Along) -> Coordinates {
+pub fn coordinates(own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
     let [cell_first, cell_end] = sizes.bounds[0];
-    let thread = along.number(own, threads.block);
+    let thread = threads.along[0].number(own, threads.block);
     let number =
         own.name(if threads.placement == Placement::Listed { "rank" } else { "cell" }, cell_first.plus(thread));
     let (cell, outside, first) = match &threads.placement {

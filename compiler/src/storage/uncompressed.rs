@@ -25,7 +25,7 @@ impl Storage for Uncompressed {
         "cells in any order; a table of relative offsets for every cell"
     }
 
-    fn sizes(&self) -> &'static [(&'static str, &'static str)] {
+    fn sizes(&self) -> &[(&'static str, &'static str)] {
         &[PLANE, ("entries", "places in a plane: the length of a relation in `table`")]
     }
 

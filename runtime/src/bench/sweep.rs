@@ -38,8 +38,9 @@ pub struct Swept {
 }
 
 /// What says which kernels run on the same fields.
-pub(crate) fn layout(choices: &Choices) -> (String, String, &'static str, &'static str) {
-    (choices.storage.clone(), choices.layout.clone(), choices.neighbors.name(), choices.fields.name())
+pub(crate) fn layout(choices: &Choices) -> [String; 5] {
+    let Choices { storage, layout, neighbors, fields, fastest, .. } = choices;
+    [storage, layout, neighbors.name(), fields.name(), fastest.name()].map(str::to_owned)
 }
 
 /// Kernels that are measured.

@@ -24,6 +24,7 @@ use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Field, Handle, Levels, Precision, Role, Stencil};
 use stencilc_compiler::kernel::Meaning;
 use stencilc_compiler::plan::{Choices, KnownGrid, plan, prepare};
+use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_compiler::storage::fields::Fields;
 use stencilc_compiler::storage::{Columns, Layout, Placement};
 
@@ -78,10 +79,13 @@ struct Ready<K> {
     arguments: Vec<Arg>,
 }
 
-/// How far apart elements lie, of all fields alike.
+/// How elements lie, of all fields alike.
 #[derive(Clone, Copy, Debug)]
 struct Apart {
-    level: usize,
+    fastest: Fastest,
+    /// Elements from a level to the next; where levels are fastest, from a column to the next.
+    outer: usize,
+    /// Columns from a row to the next.
     row: usize,
 }
 
@@ -89,8 +93,8 @@ impl Job {
     /// Binds a stencil to arrays that belong to somebody else, and makes its kernel, which works on these where they are: on a GPU
     /// in its memory, on the emulator in that of the host. The interpreter computes on copies of its own.
     ///
-    /// Elements along i follow each other; how far rows are apart, and levels, is the caller's affair, but the same for all. A field on
-    /// levels alone is dense.
+    /// Elements along i follow each other, or the levels of a column do; how far rows are apart, and levels, or columns, is the caller's
+    /// affair, but the same for all. A field on levels alone is dense.
     ///
     /// ```
     /// use stencilc_compiler::source::Source;
@@ -148,7 +152,7 @@ impl Job {
         for (field, lent) in all() {
             check(field, lent, precision, grid, device)?;
         }
-        let apart = apart(grid, all())?;
+        let apart = apart(grid, &all().collect::<Vec<_>>())?;
         for (place, written) in writes.iter().enumerate().filter_map(|(place, own)| Some((place, own.as_ref()?))) {
             let name = &stencil.fields.iter().nth(place).map(|(_, own)| own.name.clone()).unwrap_or_default();
             if !is_nested(written) {
@@ -321,41 +325,85 @@ fn axes(field: &Field, lent: &Lent) -> [(usize, usize); 3] {
     [next(field.place.levels != Levels::None), j, i]
 }
 
-/// How far apart rows and levels lie, of all arrays alike.
-fn apart<'a>(grid: Grid, all: impl Iterator<Item = (&'a Field, &'a Lent<'a>)>) -> Result<Apart> {
-    let (mut level, mut row) = (None, None);
+/// A distance that is the same for all arrays: what lies so far apart, whose it was first, and how far.
+struct Known<'a> {
+    what: &'static str,
+    first: Option<(&'a str, usize)>,
+}
+
+impl<'a> Known<'a> {
+    fn of(what: &'static str) -> Self {
+        Self { what, first: None }
+    }
+
+    /// Takes the distance of an array.
+    fn is(&mut self, name: &'a str, distance: usize) -> Result<()> {
+        let (first, own) = *self.first.get_or_insert((name, distance));
+        if own == distance {
+            return Ok(());
+        }
+        let what = self.what;
+        Err(Error::call(format!("{what} of `{name}` are {distance} elements apart, those of `{first}` {own}"))
+            .help("a kernel knows one distance for all its arrays; `Job::start` copies what lies in another way"))
+    }
+
+    fn or(&self, usual: usize) -> usize {
+        self.first.map_or(usual, |(_, distance)| distance)
+    }
+}
+
+/// How elements lie, of all arrays alike.
+fn apart(grid: Grid, all: &[(&Field, &Lent)]) -> Result<Apart> {
+    let has_columns = |field: &Field| field.place.horizontal && field.place.levels != Levels::None;
+    // Of an axis with one element, a stride says nothing.
+    let is_by_levels = |(field, lent): &(&Field, &Lent)| {
+        let [k, j, i] = axes(field, lent);
+        has_columns(field) && k.0 > 1 && k.1 == 1 && (i.0 > 1 || j.0 > 1) && (i.0 <= 1 || i.1 > 1)
+    };
+    let by_levels = all.iter().find(|own| is_by_levels(own)).map(|(field, _)| &field.name);
+    let fastest = if by_levels.is_some() { Fastest::Levels } else { Fastest::Columns };
+    let [mut rows, mut levels, mut columns] = ["rows", "levels", "columns"].map(Known::of);
     for (field, lent) in all {
         let [k, j, i] = axes(field, lent);
         let name = &field.name;
-        // Of what has one element only, a stride says nothing.
-        let (dense, is_dense) =
-            if field.place.horizontal { ("i", i.0 <= 1 || i.1 == 1) } else { ("k", k.0 <= 1 || k.1 == 1) };
-        if !is_dense {
-            return Err(Error::call(format!("elements of `{name}` do not follow each other along {dense}"))
+        let is_by_column = has_columns(field) && fastest == Fastest::Levels;
+        let (dense, axis) = if field.place.horizontal && !is_by_column { ("i", i) } else { ("k", k) };
+        if axis.0 > 1 && axis.1 != 1 {
+            let others = by_levels.filter(|_| is_by_column).map(|own| format!(", as those of `{own}` do"));
+            let why =
+                format!("elements of `{name}` do not follow each other along {dense}{}", others.unwrap_or_default());
+            return Err(Error::call(why)
                 .help("kernels read neighbouring elements together; `Job::start` copies what lies in another way"));
         }
-        if !field.place.horizontal {
-            continue;
-        }
-        for (what, (length, stride), known) in [("levels", k, &mut level), ("rows", j, &mut row)] {
-            let (first, own) = known.get_or_insert((name, stride));
-            match length {
-                ..=1 if *first == name => *known = None,
-                ..=1 => {}
-                _ if *own == stride => {}
-                _ => {
-                    return Err(Error::call(format!(
-                        "{what} of `{name}` are {stride} elements apart, those of `{first}` {own}"
-                    ))
-                    .help(
-                        "a kernel knows one distance for all its arrays; `Job::start` copies what lies in another way",
-                    ));
+        if is_by_column {
+            // A grid of one column a row has no other distance between columns.
+            let column = if i.0 > 1 || j.0 <= 1 { i.1 } else { j.1 };
+            if i.0 > 1 || j.0 > 1 {
+                columns.is(name, column)?;
+            }
+            if i.0 > 1 && j.0 > 1 {
+                if !j.1.is_multiple_of(column) {
+                    let why =
+                        format!("rows of `{name}` are {} elements apart, no multiple of the {column} of columns", j.1);
+                    return Err(Error::call(why).help("`Job::start` copies what lies in another way"));
                 }
+                rows.is(name, j.1 / column)?;
+            }
+        } else if field.place.horizontal {
+            if k.0 > 1 {
+                levels.is(name, k.1)?;
+            }
+            if j.0 > 1 {
+                rows.is(name, j.1)?;
             }
         }
     }
-    let row = row.map_or(grid.ni, |(_, row)| row);
-    Ok(Apart { row, level: level.map_or(row.saturating_mul(grid.nj), |(_, level)| level) })
+    let row = rows.or(if fastest == Fastest::Levels && grid.ni == 1 { 1 } else { grid.ni });
+    let outer = match fastest {
+        Fastest::Levels => columns.or(grid.nk + 1),
+        Fastest::Columns => levels.or(row.saturating_mul(grid.nj)),
+    };
+    Ok(Apart { fastest, outer, row })
 }
 
 /// Whether no two elements of an array lie in one place.
@@ -427,11 +475,19 @@ impl Chosen<'_> {
             )
             .help("leave storage, fields and checks as they are, or `Job::start`, which packs its arrays"));
         }
-        let Apart { level, row } = apart;
-        // Rows may lie farther apart than levels do.
+        let Apart { fastest, outer, row } = apart;
+        if fastest != choices.fastest && choices.fastest != Fastest::default() {
+            return Err(Error::call("levels of the arrays that are lent do not follow each other")
+                .help("leave the fastest axis as it is: a kernel takes that of its arrays"));
+        }
+        let places = row.saturating_mul(grid.nj);
         let far = |count: usize, apart: usize| (count as u128 + 2).saturating_mul(apart as u128);
-        let last = far(grid.nk, level).saturating_add(far(grid.nj, row)).saturating_add(far(grid.ni, 1));
-        let choices = Choices { wide: choices.wide || last > i32::MAX as u128, ..choices.clone() };
+        let last = match fastest {
+            // Rows may lie farther apart than levels do.
+            Fastest::Columns => far(grid.nk, outer).saturating_add(far(grid.nj, row)).saturating_add(far(grid.ni, 1)),
+            Fastest::Levels => far(places, outer),
+        };
+        let choices = Choices { fastest, wide: choices.wide || last > i32::MAX as u128, ..choices.clone() };
         let mut plan = plan(stencil, &choices, None)?;
         let columns = [region.i.len(), region.j.len()];
         if let Some(axis) = (0..2).find(|&axis| columns[axis] < plan.tile.columns[axis] as usize) {
@@ -449,11 +505,11 @@ impl Chosen<'_> {
             levels_known: true,
             layout: Arc::new(Layout {
                 columns: Columns::Rows { row },
-                places: row.saturating_mul(grid.nj),
+                places,
                 strides: plan.storage.strides(),
                 lead: region.i.start,
                 placement: Placement::Aligned,
-                sizes: vec![level, row],
+                sizes: vec![outer, row],
                 tables: Vec::new(),
             }),
         };

@@ -18,7 +18,7 @@ pub fn enough(all: &[Choices]) -> Vec<Choices> {
         own.block == usual.block && numbers(own) == numbers(&usual)
     };
     let of = |access: &str| {
-        let own: Vec<&Choices> = all.iter().filter(|own| own.storage == "regular" && own.access == access).collect();
+        let own: Vec<&Choices> = all.iter().filter(|own| own.has_rows() && own.access == access).collect();
         own.iter().find(|own| is_usual(own)).or(own.first()).map(|&own| own.clone())
     };
     ACCESSES.into_iter().filter_map(of).collect()
@@ -39,7 +39,7 @@ pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices], grap
         graph,
     };
     // Rows are walked down in one storage.
-    let rows = choices.iter().find(|choices| choices.storage == "regular");
+    let rows = choices.iter().find(|choices| choices.has_rows());
     let mut plans = Vec::new();
     for &kind in kinds {
         match kind {

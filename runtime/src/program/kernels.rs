@@ -24,6 +24,7 @@ use stencilc_compiler::program::Stage;
 use stencilc_compiler::source::Source;
 use stencilc_compiler::step::stream::{self, Shape, Strip};
 use stencilc_compiler::step::{self, Edge, Rows, StepTask, resident, tiled};
+use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_compiler::storage::fields::{FieldSlot, Fields};
 use stencilc_compiler::storage::sharing::Sharing;
 use stencilc_compiler::storage::{Columns, Layout};
@@ -89,10 +90,14 @@ impl Planned {
         let problem = plan.fused(problem)?;
         let staged = &problem.staged;
         let by_rows = staged.stages.iter().any(|stage| stage.wraps);
-        if by_rows && (choices.storage != "regular" || problem.adjacency.is_some()) {
+        if by_rows && (!choices.has_rows() || problem.adjacency.is_some()) {
             let kind = plan.kind.name();
-            return Err(Error::call(format!("--fuse {kind} works on rows, and cells of tables stand in none"))
-                .help("give --storage regular, or --fuse recomputed"));
+            let (why, help) = match choices.fastest {
+                Fastest::Levels => ("where levels are fastest there are none", "--fastest columns"),
+                Fastest::Columns => ("cells of tables stand in none", "--storage regular"),
+            };
+            return Err(Error::call(format!("--fuse {kind} works on rows, and {why}"))
+                .help(format!("give {help}, or --fuse recomputed")));
         }
         let layouts = Planner::new(&problem, choices);
         let mut stages = Vec::new();
@@ -157,7 +162,10 @@ impl<'a> Planner<'a> {
         }
         let computed = staged.stages.iter().map(|stage| stage.region.column_numbers(staged.grid).into()).collect();
         let smallest = staged.stages.iter().map(|stage| stage.stencil.smallest(staged.precision)).min().unwrap_or(8);
-        Self { problem, choices, sharing: Sharing { computed, smallest } }
+        // What no stage reads lies in the same layout.
+        let highest = staged.program.variables.iter().map(|(_, own)| own.place.levels.count(staged.grid.nk));
+        let levels = highest.fold(staged.grid.nk, usize::max);
+        Self { problem, choices, sharing: Sharing { computed, smallest, levels } }
     }
 
     fn plan(&self, stencil: &Stencil, region: &Region) -> Result<Plan> {

@@ -10,6 +10,7 @@ use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Fuse, Fusing, Staged, Step};
 use stencilc_compiler::step::stream::{Shape, Strip};
 use stencilc_compiler::step::tiled;
+use stencilc_compiler::storage::fastest::Fastest;
 
 /// How a program is computed.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,7 +114,11 @@ impl fmt::Display for ProgramPlan {
             PlanKind::Resident => write!(f, " --resident {}", self.resident),
             PlanKind::Separate | PlanKind::Merged | PlanKind::Recomputed => {
                 let [x, y, z] = self.choices.block;
-                write!(f, " --storage {} --access {} --block {x}x{y}x{z}", self.choices.storage, self.choices.access)
+                write!(f, " --storage {} --access {} --block {x}x{y}x{z}", self.choices.storage, self.choices.access)?;
+                match self.choices.fastest {
+                    Fastest::Columns => Ok(()),
+                    fastest => write!(f, " --fastest {}", fastest.name()),
+                }
             }
         }?;
         // Whole loops are one launch anyway.
@@ -152,7 +157,7 @@ impl ProgramPlan {
             Precision::F64 => 3,
         };
         let merged = plan(PlanKind::Merged, 1);
-        if choices.storage != "regular" {
+        if !choices.has_rows() {
             return merged;
         }
         let resident = has_clusters.then(|| plan(PlanKind::Resident, 1));

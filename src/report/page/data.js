@@ -66,7 +66,7 @@ data.rows.forEach((row, number) => {
 /** The rows of a case, those of each storage under one name: with what its tables are like, as far as that differs. */
 function prepare(own, number) {
   const rows = data.rows.filter((row) => row.case === number);
-  const usual = { neighbors: "direct", layout: "row-major", fields: "soa" };
+  const usual = { fastest: "columns", neighbors: "direct", layout: "row-major", fields: "soa" };
   const differs = (name) => rows.some((row) => row[name] !== undefined && row[name] !== usual[name]);
   const told = Object.keys(usual).filter(differs);
   for (const row of rows) {

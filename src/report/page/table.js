@@ -6,6 +6,7 @@ const COLUMNS = [
   { name: "case", of: (row) => data.cases[row.case].label, isIn: () => isAll() },
   { name: "strategy", of: (row) => row.access, isName: true },
   { name: "storage", of: (row) => row.storage },
+  { name: "fastest", of: (row) => row.fastest },
   { name: "neighbors", of: (row) => row.neighbors },
   { name: "layout", of: (row) => row.layout },
   { name: "fields", of: (row) => row.fields },
@@ -29,7 +30,7 @@ const isAll = () => byId("scope").value === "all";
 function wantedRows() {
   const words = byId("words").value.toLowerCase().split(/\s+/).filter((word) => word);
   const status = byId("status").value;
-  const hay = (row) => (row.hay ??= `${data.cases[row.case].label} ${row.name} ${row.neighbors ?? ""} ${row.layout ?? ""} ${row.fields ?? ""} ${row.options} ${row.failed ?? ""}`.toLowerCase());
+  const hay = (row) => (row.hay ??= `${data.cases[row.case].label} ${row.name} ${row.fastest ?? ""} ${row.neighbors ?? ""} ${row.layout ?? ""} ${row.fields ?? ""} ${row.options} ${row.failed ?? ""}`.toLowerCase());
   const rows = (isAll() ? data.rows : data.cases[present].rows)
     .filter((row) => status === "" || (status === "failed") === (row.failed !== undefined))
     .filter((row) => words.every((word) => hay(row).includes(word)));
@@ -49,7 +50,7 @@ function wantedRows() {
 
 /** Columns in which something stands. */
 function columnsOf(rows) {
-  const usual = { fields: "soa", neighbors: "direct", layout: "row-major" };
+  const usual = { fastest: "columns", fields: "soa", neighbors: "direct", layout: "row-major" };
   return COLUMNS.filter((column) => {
     if (column.isIn) return column.isIn();
     return column.isName || rows.some((row) => ![undefined, null, "", usual[column.name]].includes(column.of(row)));

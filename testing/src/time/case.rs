@@ -12,6 +12,7 @@ use stencilc_compiler::ir::{Precision, Program, VariableId};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Fuse, Fusing};
 use stencilc_compiler::source::Source;
+use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_runtime::problem::Request;
 use stencilc_runtime::program::ProgramProblem;
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
@@ -75,10 +76,15 @@ pub fn plans(precision: Precision) -> Vec<ProgramPlan> {
         resident: 0,
         graph: true,
     };
+    let by_levels = |plan: ProgramPlan| {
+        let choices = Choices { fastest: Fastest::Levels, ..plan.choices };
+        ProgramPlan { choices, ..plan }
+    };
     vec![
         plan(PlanKind::Separate, 1, "regular"),
+        by_levels(plan(PlanKind::Merged, 1, "regular")),
         plan(PlanKind::Merged, 1, "compressed"),
-        plan(PlanKind::Recomputed, 1, "uncompressed"),
+        by_levels(plan(PlanKind::Recomputed, 1, "uncompressed")),
         plan(PlanKind::Recomputed, 2, "regular"),
         plan(PlanKind::Streamed, 1, "regular"),
         plan(PlanKind::Streamed, 3, "regular"),
