@@ -82,9 +82,8 @@ pub fn plans(precision: Precision) -> Vec<ProgramPlan> {
     };
     vec![
         plan(PlanKind::Separate, 1, "regular"),
-        by_levels(plan(PlanKind::Merged, 1, "regular")),
         plan(PlanKind::Merged, 1, "compressed"),
-        by_levels(plan(PlanKind::Recomputed, 1, "uncompressed")),
+        plan(PlanKind::Recomputed, 1, "uncompressed"),
         plan(PlanKind::Recomputed, 2, "regular"),
         plan(PlanKind::Streamed, 1, "regular"),
         plan(PlanKind::Streamed, 3, "regular"),
@@ -92,6 +91,8 @@ pub fn plans(precision: Precision) -> Vec<ProgramPlan> {
         plan(PlanKind::Tiled, 2, "regular"),
         plan(PlanKind::Persistent, 1, "regular"),
         plan(PlanKind::Resident, 1, "regular"),
+        by_levels(plan(PlanKind::Merged, 1, "regular")),
+        by_levels(plan(PlanKind::Recomputed, 1, "uncompressed")),
     ]
 }
 
@@ -146,7 +147,7 @@ impl subject::Case for Case {
         let precision = if pick(&[0, 1]) == 0 { Precision::F32 } else { Precision::F64 };
         let mut plans = plans(precision);
         // Most of the last ones refuse what is no circle.
-        let plan = if kind == Kind::Circles { pick(&[4, 5, 6, 7, 8, 9, 9]) } else { pick(&[0, 1, 2, 3, 6]) };
+        let plan = if kind == Kind::Circles { pick(&[4, 5, 6, 7, 8, 9, 9]) } else { pick(&[0, 1, 2, 3, 6, 10, 11]) };
         Self { seed, timed, extents, precision, plan: plans.remove(plan) }
     }
 
