@@ -232,7 +232,7 @@ fn choices_reach_the_plan() {
                 --block 32x4x1 --slice 4 --contract off --index 64 --math device --neighbors chasing \
                 --layout z-curve --run-width 8 --short-runs last --fields aosoa --table constant --grid 21x13x4";
     let choices = serde_json::json!({
-        "access": "zloop-sliced", "storage": "compressed", "neighbors": "chasing", "layout": "z-curve",
+        "access": "zloop-sliced", "storage": "compressed", "fastest": "columns", "neighbors": "chasing", "layout": "z-curve",
         "run_width": 8, "short_last": true, "fields": "aosoa", "constant": true, "precision": "f32", "contract": false,
         "block": [32, 4, 1], "slice": 4, "wide": true, "checked": false,
         "math": "device",
@@ -242,9 +242,10 @@ fn choices_reach_the_plan() {
     let mut other = choices;
     other["tile"] = serde_json::json!([4, 2]);
     other["later"] = serde_json::json!("something");
+    other.as_object_mut().unwrap().remove("fastest");
     let read: Choices = serde_json::from_value(other).unwrap();
     let words = read.words();
-    assert!(words.contains(" --slice 4 ") && !words.contains("tile"), "{words}");
+    assert!(words.contains(" --slice 4 ") && !words.contains("tile") && !words.contains("fastest"), "{words}");
     let mut wrong = serde_json::to_value(&read).unwrap();
     assert!(wrong["tile"] == serde_json::json!([4, 2]) && wrong.get("later").is_none(), "{wrong}");
     for slice in [serde_json::json!([]), serde_json::json!("8"), serde_json::json!(-1)] {
