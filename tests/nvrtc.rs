@@ -6,9 +6,9 @@ use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{self, Choices, variants};
-use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_compiler::step::stream::{Shape, Strip, stream};
 use stencilc_compiler::step::{Edge, Rows, StepTask};
+use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::nvrtc::{self, Kind};
 
@@ -44,7 +44,8 @@ fn every_combination_compiles() {
                     let is_plain = Choices { fastest: Fastest::Columns, ..own.clone() }.is_plain();
                     own.fastest == Fastest::Levels && is_plain && own.suits(&stencil)
                 });
-                let units = [translation_unit(&problem, combinations_for(&stencil)), translation_unit(&problem, by_levels)];
+                let units =
+                    [translation_unit(&problem, combinations_for(&stencil)), translation_unit(&problem, by_levels)];
                 // With levels fastest kernels differ in how they find their cells alone: one architecture is enough.
                 let all = ARCHITECTURES.map(|arch| (arch, &units[0])).into_iter().chain([("sm_90", &units[1])]);
                 for (arch, (text, kernels)) in all {
