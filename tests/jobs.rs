@@ -258,6 +258,9 @@ fn arrays_have_as_many_numbers_as_their_shapes_say() {
     );
 }
 
+/// What is told of a fault, and the fault.
+type Fault<'a, T> = (&'a str, &'a dyn Fn(&mut T));
+
 /// A mesh with a fault.
 fn wrong(fault: impl Fn(&mut Mesh)) -> Mesh {
     let mut mesh = airfoil(3, 2).unwrap();
@@ -277,7 +280,7 @@ fn meshes_and_orderings_are_checked() {
         let edges = mesh.set_named("edge").unwrap();
         mesh.maps.iter().position(|map| map.from == edges && map.name == "cells").unwrap()
     };
-    let faults: [(&str, &dyn Fn(&mut Mesh)); 6] = [
+    let faults: [Fault<Mesh>; 6] = [
         ("`edge.cells` has ", &|mesh| {
             let map = map(mesh);
             mesh.maps[map].table.pop();
@@ -309,7 +312,7 @@ fn meshes_and_orderings_are_checked() {
     let mesh = airfoil(3, 2).unwrap();
     let kept = Ordering::kept(&mesh);
     let cell = mesh.set_named("cell").unwrap();
-    let faults: [(&str, &dyn Fn(&mut Ordering)); 5] = [
+    let faults: [Fault<Ordering>; 5] = [
         ("the ordering has 0 orders", &|own| own.orders.clear()),
         ("the order of `cell` does not hold each", &|own| own.orders[cell].fill(0)),
         ("the order of `cell` does not hold each", &|own| own.orders[cell][0] = 6),

@@ -40,7 +40,7 @@ pub struct Link<'a> {
 }
 
 impl Chain {
-    /// The longest chain that begins with the first of some calls, and how many of them it takes: at most 16.
+    /// The longest chain that begins with the first of some calls, and how many of them it takes: at most `MOST`.
     pub fn first(program: &MeshProgram, precision: Precision, links: &[Link]) -> Option<(Chain, usize)> {
         let (mut builder, mut longest) = (Builder::new(program, precision), None);
         for (number, link) in links.iter().take(MOST).enumerate() {
