@@ -4,6 +4,7 @@
 mod idxvar;
 pub mod knobs;
 mod naive;
+mod patches;
 mod shared;
 mod tile;
 mod warp;
@@ -30,6 +31,7 @@ pub const ACCESSES: &[&dyn Access] = &[
     &zloop::ZLoop,
     &zloop_sliced::ZLoopSliced,
     &tile::Tiles,
+    &patches::Patches,
 ];
 
 /// A way to reach neighbours.
@@ -63,6 +65,21 @@ pub trait Access: Sync {
     /// How many cells a thread computes along i and j.
     fn tile(&self, _knobs: &Knobs, _precision: Precision) -> [u32; 2] {
         [1, 1]
+    }
+
+    /// How many levels a thread computes together, as it does the columns of a tile.
+    fn tile_levels(&self, _knobs: &Knobs, _precision: Precision) -> u32 {
+        1
+    }
+
+    /// How many warps a multiprocessor has to have room for; nothing if that is for compilers to decide.
+    fn warps(&self, _knobs: &Knobs, _precision: Precision) -> Option<u32> {
+        None
+    }
+
+    /// Whether a thread's tile is a patch of columns, which is found in a grid of any neighbours.
+    fn has_patches(&self) -> bool {
+        false
     }
 
     /// Why it makes no sense for a storage, or cannot work with it.
@@ -112,8 +129,8 @@ pub struct Reads<'a> {
     pub arrays: &'a BTreeMap<FieldId, ArrayId>,
     /// How far the stencil reaches along i and j.
     pub extents: Extents,
-    /// How many elements that follow each other along i can be moved at once; nothing if each moves alone.
-    pub run_width: Option<u32>,
+    /// How many elements of a field that follow each other can be moved at once; nothing if each moves alone.
+    pub run_width: &'a dyn Fn(FieldId) -> Option<u32>,
     /// The neighbours, and what their addresses are made of.
     pub neighbourhood: Neighbourhood<'a>,
     /// The thread's cell.

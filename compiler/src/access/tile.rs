@@ -65,15 +65,15 @@ impl Access for Tiles {
     /// read is loaded as one.
     fn elements(&self, own: &mut Builder, reads: &Reads) -> Elements {
         let mut runs = Elements::new();
-        let Some(width) = reads.run_width else { return runs };
-        let width = width as i32;
         let mut read: BTreeMap<(FieldId, Offset), BTreeSet<i32>> = BTreeMap::new();
         for (field, path) in reads.sure {
-            let offset = path.offset();
+            let Some(width) = (reads.run_width)(*field) else { continue };
+            let (offset, width) = (path.offset(), width as i32);
             let first = offset.i.div_euclid(width) * width;
             read.entry((*field, Offset { i: first, ..offset })).or_default().insert(offset.i);
         }
         for ((field, first), elements) in read {
+            let Some(width) = (reads.run_width)(field) else { continue };
             // What no cell of the tile can reach need not be there.
             let is_there = (reads.extents.low.i..=reads.extents.high.i).contains(&first.i);
             let Some(&nearest) = elements.first().filter(|_| elements.len() > 1 && is_there) else { continue };

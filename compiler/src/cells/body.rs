@@ -163,15 +163,17 @@ impl<'a> Writer<'a> {
     fn store(&mut self, field: FieldId, body: &Body, item: &Item) {
         let (frame, plan) = (self.frame, self.frame.plan);
         let declared = &plan.stencil.fields[field];
-        // Columns have the value of a field on fewer axes together.
-        if !declared.place.horizontal && !item.at.is_here() {
+        // Columns, and levels, have the value of a field on fewer axes together.
+        let (column, levels) = (item.at.clone().without_levels(), item.at.levels());
+        let is_only_along_levels = declared.place.levels != Levels::None;
+        if (!declared.place.horizontal && !column.is_here()) || (!is_only_along_levels && levels != 0) {
             return;
         }
         let value = self.body(body, item, None);
         let value = self.scalar(plan.choices.math).stored(self.own, value, declared.stored);
         let index = frame.index(self.own, self.cell, field, &item.at, true);
         let target = frame.outputs[&field];
-        if let Some(width) = plan.run_width().filter(|_| declared.place.horizontal) {
+        if let Some(width) = plan.run_width_of(field) {
             let (_, values) = self.run.entry(field).or_insert((index, Vec::new()));
             values.push(value);
             if values.len() == width as usize

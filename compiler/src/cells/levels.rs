@@ -77,13 +77,13 @@ pub(super) fn one_level(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Si
 }
 
 /// The elements that the strategy loads by itself.
-fn elements(frame: &Frame, own: &mut Builder, cell: Cell) -> Elements {
+pub(super) fn elements(frame: &Frame, own: &mut Builder, cell: Cell) -> Elements {
     let plan = frame.plan;
     let reads = Reads {
         sure: &plan.surely_read(),
         arrays: &frame.inputs,
         extents: extents(&plan.stencil),
-        run_width: plan.run_width(),
+        run_width: &|field| plan.run_width_of(field),
         neighbourhood: frame.neighbourhood(),
         cell,
         index: &|own, field, path| frame.index(own, cell, field, path, true),

@@ -28,6 +28,14 @@ pub struct Work {
 /// The work of `plan` for cells of `levels` levels; `evaluations` are those of the cells of a column, each with how many
 /// cells have it.
 pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) -> Work {
+    if let Some(patches) = &plan.patches {
+        // The lanes of a warp load a row together.
+        let own = plan.levels_of_a_thread(levels);
+        let cells = (plan.tile.columns.iter().product::<u32>() as usize * own) as f64;
+        let wanted = plan.wanted.len();
+        let table_loads = patches.wanted.width().div_ceil(32) as f64 / cells;
+        return Work { levels: own, index_variables: wanted, lookups: wanted as f64 / cells, table_loads };
+    }
     // Nothing but what leads to the neighbours.
     let mut builder = Builder::new("work", 1, "");
     let own = &mut builder;

@@ -7,6 +7,7 @@ pub mod checked;
 mod index;
 mod levels;
 pub mod lookups;
+mod patches;
 
 use crate::access::{Addresses, Elements, LevelsPerThread, Neighbourhood};
 use crate::diagnostic::Refusal;
@@ -31,7 +32,16 @@ pub struct Cells {
     pub sites: Vec<Site>,
 }
 
-/// What everything in a kernel can use: its arguments, and where its thread is.
+/// What a kernel is given: its arguments.
+#[derive(Clone)]
+struct Given {
+    inputs: BTreeMap<FieldId, ArrayId>,
+    outputs: BTreeMap<FieldId, ArrayId>,
+    params: BTreeMap<ParamId, ValueId>,
+    sizes: Sizes,
+}
+
+/// What everything in a kernel can use: what it is given, and where its thread is.
 struct Frame<'a> {
     plan: &'a Plan,
     inputs: BTreeMap<FieldId, ArrayId>,
@@ -48,10 +58,17 @@ struct Frame<'a> {
 type Ahead = BTreeSet<(FieldId, Path)>;
 
 impl<'a> Frame<'a> {
-    /// Of a kernel that takes no fields and parameters yet, and keeps nothing of sweeps.
-    fn new(plan: &'a Plan, sizes: Sizes, coordinates: Coordinates) -> Self {
-        let (inputs, outputs, params, carried) = Default::default();
+    /// Of a kernel that keeps nothing of sweeps yet.
+    fn of(plan: &'a Plan, given: &Given, coordinates: Coordinates) -> Self {
+        let Given { inputs, outputs, params, sizes } = given.clone();
+        let carried = Carried::default();
         Self { plan, inputs, outputs, params, sizes, coordinates, addresses: Addresses::Anew, carried }
+    }
+
+    /// Of one that takes no fields and parameters.
+    fn new(plan: &'a Plan, sizes: Sizes, coordinates: Coordinates) -> Self {
+        let (inputs, outputs, params) = Default::default();
+        Self::of(plan, &Given { inputs, outputs, params, sizes }, coordinates)
     }
 
     /// What the strategy has to reach.
@@ -100,9 +117,14 @@ pub fn kernel(plan: &Plan, doc: Vec<Comment>) -> Result<Cells, Refusal> {
         let plane = plan.storage.levels_apart(own, &sizes, 1);
         checked::watch(own, report, plane);
     }
-    let coordinates = plan.coordinates(own, &sizes);
-    let mut frame = Frame { inputs, outputs, params, ..Frame::new(plan, sizes, coordinates) };
+    let given = Given { inputs, outputs, params, sizes };
     let mut sites = Vec::new();
+    if let Some(own_patches) = &plan.patches {
+        patches::each_patch(&given, own, &mut sites, plan, own_patches);
+        return Ok(Cells { kernel: simplify(builder.finish()), sites });
+    }
+    let coordinates = plan.coordinates(own, &given.sizes);
+    let mut frame = Frame::of(plan, &given, coordinates);
     match plan.levels_per_thread() {
         LevelsPerThread::One => levels::one_level(&mut frame, own, &mut sites),
         LevelsPerThread::Slice(slice) => levels::slice_of_levels(&mut frame, own, &mut sites, slice),
@@ -161,7 +183,7 @@ fn sizes(plan: &Plan, own: &mut Builder, tables: Vec<ArrayId>) -> Sizes {
         let name = own.declared(name);
         own.size(name, known, kind, Meaning::Size(size))
     };
-    let bounds = plan.storage.bounds().iter().enumerate().map(|(axis, (first, end))| {
+    let bounds = plan.bounds().iter().enumerate().map(|(axis, (first, end))| {
         let bounds =
             |known_grid: &KnownGrid| plan.storage.columns(&known_grid.region, &known_grid.layout)[axis].clone();
         let first = size(first, value(&|known_grid| bounds(known_grid).start), Type::I32, Size::ColumnFirst(axis));

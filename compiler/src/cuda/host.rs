@@ -10,7 +10,7 @@ use crate::grid::{Form, Grid};
 use crate::ir::{Binary, Kind, Node};
 use crate::kernel::{Meaning, Size, Type};
 use crate::names::{Identifier, Names};
-use crate::plan::{KnownGrid, Plan, shape_of};
+use crate::plan::{KnownGrid, Plan};
 use crate::storage::{Along, Columns, Stride, Strides};
 use crate::text::Comment;
 use serde::Serialize;
@@ -118,9 +118,9 @@ impl<'a> Host<'a> {
                 names.fresh(&parameter.name);
             }
         }
-        let bounds = plan.storage.bounds().iter().flat_map(|(first, end)| [*first, *end]);
+        let bounds = plan.bounds().iter().flat_map(|(first, end)| [*first, *end]);
         let sizes = plan.storage.sizes().iter().map(|(name, _)| *name);
-        let tables = plan.storage.tables().iter().map(|(name, _)| *name);
+        let tables = plan.tables().into_iter().map(|(name, _)| name);
         let all = ["ni", "nj", "nk"].into_iter().chain(bounds).chain(sizes).chain(tables);
         let mut own = BTreeMap::new();
         for name in all {
@@ -245,7 +245,7 @@ impl<'a> Host<'a> {
         if !plan.storage.has_tables() {
             add("int", &["ni", "nj"], "columns along i and j, halo included");
         } else {
-            for (first, end) in plan.storage.bounds() {
+            for (first, end) in plan.bounds() {
                 let meaning = "the cells of a plane to compute: first, and one past the last";
                 add("int", &[first, end], meaning);
             }
@@ -265,7 +265,7 @@ impl<'a> Host<'a> {
         let plan = self.plan;
         let member = |name: &str| format!("args->{}", self.member(name));
         let less = |name: &str, by: i32| if by == 0 { member(name) } else { format!("{} - {by}", member(name)) };
-        let bounds = plan.storage.bounds();
+        let bounds = plan.bounds();
         // First and end of the columns, along each axis.
         let columns: Vec<[String; 2]> = match &plan.known_grid {
             Some(known_grid) => {
@@ -289,8 +289,8 @@ impl<'a> Host<'a> {
     fn checks(&self) -> Vec<String> {
         let plan = self.plan;
         let mut checks: Vec<String> =
-            plan.storage.bounds().iter().map(|(first, end)| format!("{first} >= {end}")).collect();
-        for ((first, end), columns) in plan.storage.bounds().iter().zip(plan.tile.columns) {
+            plan.bounds().iter().map(|(first, end)| format!("{first} >= {end}")).collect();
+        for ((first, end), columns) in plan.bounds().iter().zip(plan.tile.columns) {
             if columns > 1 && plan.known_grid.is_none() {
                 checks.push(format!("{end} - {first} < {columns}"));
             }
@@ -312,7 +312,7 @@ impl<'a> Host<'a> {
                 }
                 Strides { place: Stride::Size(number), level: Stride::One } => {
                     let places = match plan.storage.has_tables() {
-                        true => format!("1LL * {}", plan.storage.bounds()[0].1),
+                        true => format!("1LL * {}", plan.bounds()[0].1),
                         false => format!("args->{} * args->{}", self.member("nj"), self.member("row")),
                     };
                     checks.push(format!("{places} * {} > INT_MAX", size(number)));
@@ -335,8 +335,8 @@ impl<'a> Host<'a> {
                 "nullptr".into()
             }
             Meaning::Size(size) => match size {
-                Size::ColumnFirst(axis) => plan.storage.bounds()[*axis].0.to_owned(),
-                Size::ColumnEnd(axis) => plan.storage.bounds()[*axis].1.to_owned(),
+                Size::ColumnFirst(axis) => plan.bounds()[*axis].0.to_owned(),
+                Size::ColumnEnd(axis) => plan.bounds()[*axis].1.to_owned(),
                 Size::LevelFirst => "k_first".into(),
                 Size::LevelEnd => "k_end".into(),
                 Size::Levels => "nk".into(),
@@ -399,14 +399,15 @@ fn layout_text(plan: &Plan, place: &Identifier) -> Vec<String> {
 
 /// Conditions under which runs of elements are not aligned.
 fn misaligned(plan: &Plan) -> Vec<String> {
-    let (Some(width), Some(known_grid)) = (plan.run_width(), &plan.known_grid) else { return Vec::new() };
+    let Some(layout) = plan.known_grid.as_ref().map(|known_grid| &known_grid.layout) else { return Vec::new() };
     let (arrays, _) = cells::declared(plan, &mut Names::default());
     // What is read comes before what is written.
     let sides = [false, true].map(|side| arrays.iter().filter(move |((_, is_written), _)| *is_written == side));
-    let wide = sides.into_iter().flatten().filter(|((field, _), _)| shape_of(&plan.stencil, *field).is_some());
-    wide.map(|((field, _), name)| {
+    let all = sides.into_iter().flatten();
+    let wide = all.filter_map(|((field, _), name)| Some((plan.run_width_of(*field)?, field, name)));
+    wide.map(|(width, field, name)| {
         let bytes = width as usize * plan.stencil.fields[*field].stored.bytes(plan.choices.precision);
-        format!("reinterpret_cast<size_t>(args->{name} + {}) % {bytes} != 0", known_grid.layout.lead)
+        format!("reinterpret_cast<size_t>(args->{name} + {}) % {bytes} != 0", layout.index(layout.lead, 0))
     })
     .collect()
 }
@@ -427,6 +428,14 @@ fn divisors(plan: &Plan) -> BTreeSet<String> {
 
 /// How many blocks are launched along x, y and z.
 fn blocks(plan: &Plan) -> String {
+    if let Some(room) = plan.room_for_patches() {
+        let [x, y, z] = plan.choices.block;
+        let (levels, group) = (x * plan.tile.levels, y * z);
+        let slices = format!("((k_end - k_first + {}) / {levels})", levels - 1);
+        let turns = format!("(row_end - row_first + {}) / {group} * {slices}", group - 1);
+        let blocks = format!("({turns} + 1) / 2");
+        return format!("{blocks} < {room} ? {blocks} : {room}, 1, 1");
+    }
     let mut blocks = ["1", "1", "1"].map(str::to_owned);
     let mut launch = |along: Along, (first, end): (&str, &str), each: u32| {
         let threads = along.threads_of(plan.choices.block) * each;
@@ -435,7 +444,7 @@ fn blocks(plan: &Plan) -> String {
             _ => format!("({end} - {first} + {}) / {threads}", threads - 1),
         };
     };
-    for ((&along, &bounds), columns) in plan.columns_along().iter().zip(plan.storage.bounds()).zip(plan.tile.columns) {
+    for ((&along, &bounds), columns) in plan.columns_along().iter().zip(plan.bounds()).zip(plan.tile.columns) {
         launch(along, bounds, columns);
     }
     match plan.levels_per_thread() {

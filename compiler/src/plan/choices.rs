@@ -101,7 +101,10 @@ pub fn variants() -> impl Iterator<Item = Choices> {
         let all = FASTEST.into_iter().flat_map(move |fastest| all.clone().map(move |own| (fastest, own)));
         all.flat_map(move |(fastest, (neighbors, layout, fields))| {
             let storage = fastest.of(*storage);
-            ACCESSES.iter().filter(move |access| access.refusal(storage).is_none()).map(move |access| Choices {
+            let suits = move |access: &&&dyn Access| {
+                access.refusal(storage).is_none() && (neighbors == Neighbors::Direct || !access.has_patches())
+            };
+            ACCESSES.iter().filter(suits).map(move |access| Choices {
                 access: access.name().into(),
                 storage: storage.name().into(),
                 fastest,
@@ -227,6 +230,11 @@ pub(super) fn check(
     if let Some(refusal) = access.refusal(storage) {
         return Err(refusal);
     }
+    if access.has_patches() && choices.neighbors != Neighbors::Direct {
+        let name = access.name();
+        return Err(Refusal::new(format!("`{name}` access has a row of columns for each patch, and follows no steps"))
+            .help("leave --neighbors out"));
+    }
     let planned = SOME.iter().filter(|own| (own.is_planned)(choices));
     if let Some(refusal) = planned.filter_map(|own| (own.refusal)(choices, access, storage)).next() {
         return Err(refusal);
@@ -242,6 +250,7 @@ pub(super) fn check(
         (choices.constant, "a table in constant memory is part of the kernel, so the grid must be known"),
         (!choices.share.is_empty(), "where the cells of a shared layout stand depends on the grid"),
         (choices.checked, "a kernel for any grid cannot check its indices"),
+        (access.has_patches(), "where patches are depends on the grid"),
     ];
     if let (None, Some((_, why))) = (target, of_grid.into_iter().find(|(is_chosen, _)| *is_chosen)) {
         return Err(Refusal::new(why).help("give the grid: --grid 512x512x64"));

@@ -10,7 +10,7 @@ pub mod schedule;
 use crate::access::{self, Access, LevelsPerThread, Neighbourhood, Shape, Wanted};
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Grid, Region, Topology};
-use crate::ir::{self, FieldId, Levels, Path, Precision, Role, Stencil, Stored, Verify};
+use crate::ir::{self, FieldId, Levels, Offset, Path, Precision, Role, Stencil, Stored, Verify};
 pub use crate::kernel::Math;
 use crate::kernel::build::Builder;
 use crate::storage::fields::{self, FieldSlot, Fields};
@@ -19,7 +19,7 @@ use crate::storage::neighbors::{Hop, Neighbors};
 use crate::storage::sharing::Sharing;
 use crate::storage::{
     self, ALIGNMENT, Along, Coordinates, LIST, Layout, LayoutRequest, Placement, Sizes, Storage, Stride, Threads, Tile,
-    order,
+    order, patches,
 };
 pub use belongs::{idle, options};
 pub use choices::{CONSTANT, Choices, check_block, variants};
@@ -27,6 +27,7 @@ use path_classes::{PathClasses, Walker};
 use phases::{Kept, Phase};
 use schedule::{Context, KERNEL};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A grid that is known when compiling: its extents, strides and tables are constants.
@@ -97,6 +98,16 @@ pub struct Plan {
     pub phases: Vec<Phase>,
     /// How a thread keeps the values of sweeps.
     pub kept: BTreeMap<FieldId, Kept>,
+    /// If it computes patches of columns: what they are.
+    pub patches: Option<Patches>,
+}
+
+/// What a plan of patches has besides: its own schedule is that of a patch, whose neighbours stand as in rows.
+pub struct Patches {
+    /// How the columns are computed that belong to no patch.
+    pub lone: Box<Plan>,
+    /// What is to be found in the grid.
+    pub wanted: patches::Wanted,
 }
 
 /// The stencil as kernels and the interpreter compute it.
@@ -122,11 +133,67 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
     let order = order::find(&choices.layout).map_err(Refusal::new)?;
     choices::check(choices, access, storage, target.as_ref())?;
     choices::check_sweeps(stencil, choices, access)?;
-    let mut walker = match target.and_then(|target| Some((target.adjacency?, target))) {
+    let walker = match target.and_then(|target| Some((target.adjacency?, target))) {
         Some((adjacency, target)) => Walker::cells(adjacency, target.region.column_numbers(target.grid)),
         None => Walker::rows(),
     };
     let tile = tile(choices, access, target.as_ref());
+    let chosen = (storage, access, order);
+    let mut plan = match access.has_patches() {
+        false => of_tile(stencil, choices, chosen, walker, tile)?,
+        true => of_patches(stencil, choices, chosen, walker, tile)?,
+    };
+    if let Some(target) = target {
+        let known_grid = fix(&plan, target)?;
+        plan.wide |= plan.last_index(&known_grid) > i32::MAX as u128;
+        choices::check_fixed(choices, storage, &known_grid)?;
+        if let Some(Patches { lone, .. }) = &mut plan.patches {
+            lone.wide = plan.wide;
+            lone.known_grid = Some(known_grid.clone());
+        }
+        plan.known_grid = Some(known_grid);
+    }
+    choices::check_shared(&plan)?;
+    choices::check_kept(&plan)?;
+    Ok(plan)
+}
+
+/// A plan for patches, and for the columns that belong to none.
+fn of_patches(
+    stencil: &Stencil,
+    choices: &Choices,
+    chosen: Chosen,
+    walker: Walker,
+    tile: Tile,
+) -> Result<Plan, Refusal> {
+    let one = Tile { columns: [1, 1], ..tile };
+    let lone = of_tile(stencil, choices, chosen, walker, one)?;
+    let mut plan = of_tile(stencil, choices, chosen, Walker::rows(), tile)?;
+    let here = Path::default();
+    // Columns of the tile come first, which are written.
+    let mut footprint: Vec<Offset> = tile.paths().iter().map(|path| path.offset().horizontal()).collect();
+    footprint.extend(plan.neighbours.iter().map(Path::offset));
+    let mut seen = BTreeSet::new();
+    footprint.retain(|offset| seen.insert(*offset));
+    let lone_columns: Vec<Path> = std::iter::once(here).chain(lone.neighbours.iter().cloned()).collect();
+    let paths = lone.path_classes.representatives().unwrap_or_else(|| lone_columns.clone());
+    let [_, y, z] = choices.block;
+    let wanted = patches::Wanted { columns: tile.columns, group: y * z, footprint, lone: lone_columns, paths };
+    plan.patches = Some(Patches { lone: Box::new(lone), wanted });
+    Ok(plan)
+}
+
+/// Storage, strategy and order.
+type Chosen = (&'static dyn Storage, &'static dyn Access, &'static dyn order::Order);
+
+/// A plan for tiles of cells, on a grid whose paths `walker` knows.
+fn of_tile(
+    stencil: &Stencil,
+    choices: &Choices,
+    (storage, access, order): Chosen,
+    mut walker: Walker,
+    tile: Tile,
+) -> Result<Plan, Refusal> {
     let (phases, kept) = phases::phases(stencil, &mut walker, &tile.paths())?;
     let reached = reached(&phases, &mut walker);
     let wanted = wanted(stencil, &reached);
@@ -147,7 +214,7 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
         ))
         .help("--neighbors direct looks each of them up at once"));
     };
-    let mut plan = Plan {
+    Ok(Plan {
         stencil: stencil.clone(),
         choices: choices.clone(),
         storage,
@@ -165,23 +232,15 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
         slots: slots(stencil, choices),
         phases,
         kept,
-    };
-    if let Some(target) = target {
-        let known_grid = fix(&plan, target)?;
-        plan.wide |= plan.last_index(&known_grid) > i32::MAX as u128;
-        choices::check_fixed(choices, storage, &known_grid)?;
-        plan.known_grid = Some(known_grid);
-    }
-    choices::check_shared(&plan)?;
-    choices::check_kept(&plan)?;
-    Ok(plan)
+        patches: None,
+    })
 }
 
 /// The horizontal paths at which each field is read, where that is evaluated, or written.
 fn reached(phases: &[Phase], walker: &mut Walker) -> BTreeMap<FieldId, BTreeSet<Path>> {
     let mut reached: BTreeMap<FieldId, BTreeSet<Path>> = BTreeMap::new();
     for (store, item) in phases.iter().flat_map(Phase::stores) {
-        reached.entry(store.field).or_default().insert(item.at.clone());
+        reached.entry(store.field).or_default().insert(item.at.clone().without_levels());
     }
     for (field, [at, path], _) in phases.iter().flat_map(Phase::reads) {
         reached.entry(field).or_default().insert(walker.join(at, path).without_levels());
@@ -189,15 +248,25 @@ fn reached(phases: &[Phase], walker: &mut Walker) -> BTreeMap<FieldId, BTreeSet<
     reached
 }
 
-/// The columns of a thread: tiles as chosen, but none larger than what is computed.
+/// The cells of a thread: tiles as chosen, but none larger than what is computed.
 fn tile(choices: &Choices, access: &dyn Access, target: Option<&Target>) -> Tile {
     let columns = access.tile(&choices.knobs, choices.precision);
-    let Some(target) = target else { return Tile { columns, whole: columns.map(|columns| columns == 1) } };
+    let levels = access.tile_levels(&choices.knobs, choices.precision);
+    let Some(target) = target else {
+        return Tile { columns, levels: 1, whole: columns.map(|columns| columns == 1) };
+    };
+    if access.has_patches() {
+        // All levels of a thread exist, and begin at an aligned one.
+        let Range { start, end } = target.region.k;
+        let fits = |levels: &u32| [start, end].iter().all(|level| level.is_multiple_of(*levels as usize));
+        let levels = [levels, 2].into_iter().find(|own| target.levels_known && *own <= levels && fits(own));
+        return Tile { columns, levels: levels.unwrap_or(1), whole: [true; 2] };
+    }
     let computed = [target.region.i.len(), target.region.j.len()].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
     // Along i tiles are powers of two.
     let most = [1 << computed[0].max(1).ilog2(), computed[1].max(1)];
     let columns = [columns[0].min(most[0]), columns[1].min(most[1])];
-    Tile { columns, whole: [0, 1].map(|axis| computed[axis].is_multiple_of(columns[axis])) }
+    Tile { columns, levels: 1, whole: [0, 1].map(|axis| computed[axis].is_multiple_of(columns[axis])) }
 }
 
 /// Neighbours, and the shapes of fields in which they are read or written. Near ones first: they are what a reader looks for.
@@ -267,7 +336,7 @@ fn fix(plan: &Plan, target: Target) -> Result<KnownGrid, Refusal> {
     let request = plan.request(&target);
     let layout = match layouts {
         Some(layouts) => layouts.of(plan.storage, &request),
-        None => Arc::new(plan.storage.layout(&request)),
+        None => Arc::new(request.layout(plan.storage)),
     };
     let entries = layout.tables.iter().map(Vec::len).max().unwrap_or(0);
     if entries > i32::MAX as usize {
@@ -291,17 +360,32 @@ impl Plan {
             levels: sharing.map_or(highest, |sharing| sharing.levels.max(highest)),
             region,
             sharing,
-            relations: &self.relations,
+            // Patches have a table of their own.
+            relations: if self.patches.is_none() { &self.relations } else { &[] },
             inner_only: self.choices.neighbors == Neighbors::Direct,
             order: self.order,
             run_width: self.choices.run_width,
             short_last: self.choices.short_last,
             smallest: if self.choices.fields == Fields::Aosoa { smallest.min(block) } else { smallest },
+            patches: self.patches.as_ref().map(|own| &own.wanted),
         }
     }
 
-    /// How many elements that follow each other along i are moved at once; nothing if each moves alone.
+    /// How many elements of a field that follow each other are moved at once; nothing if each moves alone.
+    pub fn run_width_of(&self, field: FieldId) -> Option<u32> {
+        let declared = &self.stencil.fields[field];
+        let width = self.run_width().filter(|_| declared.place.horizontal)?;
+        let bytes = width as usize * declared.stored.bytes(self.choices.precision);
+        let is_moved = self.patches.is_none() || (declared.place.levels != Levels::None && bytes <= AT_ONCE);
+        is_moved.then_some(width)
+    }
+
+    /// How many elements of a field that follow each other, along i or along levels, are moved at once; nothing if each moves alone.
     pub fn run_width(&self) -> Option<u32> {
+        if self.patches.is_some() {
+            let is_plain = self.choices.fields == Fields::Soa && !self.choices.checked;
+            return Some(self.tile.levels).filter(|&levels| levels > 1 && is_plain);
+        }
         let [width, _] = self.tile.columns;
         let is_aligned = self.known_grid.is_some() && self.tile.whole[0];
         let is_plain = self.choices.fields == Fields::Soa && !self.choices.checked;
@@ -322,11 +406,22 @@ impl Plan {
 
     /// The tables that its expressions use, and what they mean: in the order of [`Layout::tables`].
     pub fn tables(&self) -> Vec<(&'static str, &'static str)> {
+        if self.patches.is_some() {
+            return vec![patches::TABLE];
+        }
         let mut tables = self.storage.tables().to_vec();
         if *self.placement() == Placement::Listed {
             tables.push(LIST);
         }
         tables
+    }
+
+    /// Names of the first and the end of what is computed, along each axis of columns.
+    pub fn bounds(&self) -> &'static [(&'static str, &'static str)] {
+        match self.patches {
+            Some(_) => &[("row_first", "row_end")],
+            None => self.storage.bounds(),
+        }
     }
 
     /// How the computed columns stand in the plane.
@@ -377,7 +472,7 @@ impl Plan {
     /// How many of `levels` levels a thread computes.
     pub fn levels_of_a_thread(&self, levels: usize) -> usize {
         match self.levels_per_thread() {
-            LevelsPerThread::One => 1,
+            LevelsPerThread::One => self.tile.levels as usize,
             LevelsPerThread::Slice(slice) => (slice as usize).min(levels),
             LevelsPerThread::All => levels,
         }
@@ -399,6 +494,9 @@ impl Plan {
     /// # Errors
     /// There are more blocks than a launch can have.
     pub fn launch(&self, known_grid: &KnownGrid) -> Result<[u32; 3], Refusal> {
+        if self.patches.is_some() {
+            return Ok(self.launch_of_patches(known_grid));
+        }
         let columns = self.storage.columns(&known_grid.region, &known_grid.layout);
         let columns = columns.iter().zip(self.tile.columns).map(|(range, tile)| range.len().div_ceil(tile as usize));
         let levels = known_grid.region.k.len();
@@ -417,6 +515,39 @@ impl Plan {
             }
         }
         Ok(blocks.map(|blocks| blocks as u32))
+    }
+}
+
+/// Bytes that one instruction moves.
+const AT_ONCE: usize = 16;
+
+/// Multiprocessors of an H100 or H200.
+const MULTIPROCESSORS: usize = 132;
+
+impl Plan {
+    /// Blocks for patches: as many as find room at once, each for several groups of patches; with fewer than two there is nothing to look
+    /// ahead to.
+    fn launch_of_patches(&self, known_grid: &KnownGrid) -> [u32; 3] {
+        let [x, y, z] = self.choices.block;
+        let rows = match known_grid.layout.placement {
+            Placement::Patches { rows, .. } => rows,
+            _ => 0,
+        };
+        let slices = known_grid.region.k.len().div_ceil((x * self.tile.levels) as usize);
+        let turns = rows.div_ceil((y * z) as usize) * slices;
+        [turns.div_ceil(2).clamp(1, self.room_for_patches().unwrap_or(1)) as u32, 1, 1]
+    }
+
+    /// How many blocks of a kernel of patches a GPU has room for at once.
+    pub fn room_for_patches(&self) -> Option<usize> {
+        self.patches.as_ref().map(|_| MULTIPROCESSORS * self.blocks_at_once().unwrap_or(1) as usize)
+    }
+
+    /// How many blocks a multiprocessor has to have room for; nothing if that is for compilers to decide.
+    pub fn blocks_at_once(&self) -> Option<u32> {
+        let threads: u32 = self.choices.block.iter().product();
+        let warps = self.access.warps(&self.choices.knobs, self.choices.precision)?;
+        Some((warps / threads.div_ceil(32)).max(1))
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::grid::Adjacency;
 use crate::ir::{Path, Step};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Paths, and one to stand for all that lead to the same cells.
@@ -37,6 +37,14 @@ impl PathClasses {
                 known.get(&own).cloned().unwrap_or(own).then(&Path::levels_only(levels))
             }
         }
+    }
+}
+
+impl PathClasses {
+    /// The paths that stand for all others; nothing where steps commute.
+    pub fn representatives(&self) -> Option<Vec<Path>> {
+        let own: BTreeSet<&Path> = self.known.as_ref()?.values().collect();
+        Some(own.into_iter().cloned().collect())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Layouts that were made before: many kernels of one problem have few layouts between them, and making one takes longer
 //! than all the rest of a plan.
 
-use super::{Layout, LayoutRequest, Storage, Strides};
+use super::{Layout, LayoutRequest, Storage, Strides, patches};
 use crate::ir::Path;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -22,6 +22,7 @@ struct Key {
     run_width: u32,
     short_last: bool,
     smallest: usize,
+    patches: Option<patches::Wanted>,
 }
 
 impl Layouts {
@@ -39,6 +40,7 @@ impl Layouts {
             run_width,
             short_last,
             smallest,
+            patches,
         } = *request;
         let relations = relations.to_vec();
         let (storage_name, order, strides) = (storage.name(), order.name(), storage.strides());
@@ -52,9 +54,10 @@ impl Layouts {
             run_width,
             short_last,
             smallest,
+            patches: patches.cloned(),
         };
         // Whoever waits for a layout keeps nobody from another one.
         let slot = Arc::clone(self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
-        Arc::clone(slot.get_or_init(|| Arc::new(storage.layout(request))))
+        Arc::clone(slot.get_or_init(|| Arc::new(request.layout(storage))))
     }
 }

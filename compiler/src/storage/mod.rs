@@ -11,6 +11,7 @@ pub mod fields;
 pub mod layouts;
 pub mod neighbors;
 pub mod order;
+pub mod patches;
 mod regular;
 pub mod sharing;
 pub mod statistics;
@@ -220,21 +221,24 @@ pub struct Threads {
     pub tile: Tile,
 }
 
-/// The columns of a thread, where they stand in rows.
+/// The cells of a thread: columns that stand in rows, or as if they did, and levels that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
-    /// How many along i and j.
+    /// How many columns along i and j.
     pub columns: [u32; 2],
+    /// How many levels.
+    pub levels: u32,
     /// Whether those that are computed are whole tiles, along i and j.
     pub whole: [bool; 2],
 }
 
 impl Tile {
-    /// The ways to the tile's columns from its first.
+    /// The ways to the tile's cells from its first.
     pub fn paths(&self) -> Vec<Path> {
         let [i, j] = self.columns.map(|columns| columns as i32);
-        let columns = (0..j).flat_map(|j| (0..i).map(move |i| Offset { i, j, k: 0 }));
-        columns.map(Path::from_offset).collect()
+        let columns = (0..j).flat_map(|j| (0..i).map(move |i| (i, j)));
+        let cells = columns.flat_map(|(i, j)| (0..self.levels as i32).map(move |k| Offset { i, j, k }));
+        cells.map(Path::from_offset).collect()
     }
 }
 
@@ -274,6 +278,8 @@ pub struct LayoutRequest<'a> {
     pub short_last: bool,
     /// Bytes of the smallest elements.
     pub smallest: usize,
+    /// The patches to be found; none if columns are computed one by one.
+    pub patches: Option<&'a patches::Wanted>,
 }
 
 impl<'a> LayoutRequest<'a> {
@@ -290,6 +296,16 @@ impl<'a> LayoutRequest<'a> {
             run_width: 32,
             short_last: false,
             smallest: 8,
+            patches: None,
+        }
+    }
+
+    /// How a storage lays the grid out.
+    pub fn layout(&self, storage: &dyn Storage) -> Layout {
+        let layout = storage.layout(self);
+        match self.patches {
+            Some(wanted) => patches::laid_out(layout, self, wanted),
+            None => layout,
         }
     }
 }
@@ -324,6 +340,13 @@ pub enum Placement {
     From(usize),
     /// Anywhere: a table lists their places.
     Listed,
+    /// Anywhere: a table has a row for each [patch](patches) of them, and for each lone one.
+    Patches {
+        /// How many rows the table has.
+        rows: usize,
+        /// How many of them are lone columns.
+        lone: usize,
+    },
 }
 
 /// The table of places for columns that are [`Placement::Listed`], and what it means.

@@ -28,6 +28,8 @@ pub fn coordinates(own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coord
             let cell = own.name("cell", number.less(cell_end).picks(list.at(number), -1));
             (cell, cell.less(0), cell_first.into())
         }
+        // Who computes patches finds its columns by itself.
+        Placement::Patches { .. } => (number, number.is(Relation::Ge, cell_end), cell_first.into()),
     };
     let (outside, first) = (own.term(outside), own.term(number.is(Relation::Eq, first)));
     Coordinates { axes: vec![cell], outside, column: own.convert(cell, sizes.index), first }
@@ -56,6 +58,7 @@ pub fn columns(region: &Region, layout: &Layout) -> Vec<Range<usize>> {
         Placement::Aligned => layout.lead..layout.lead + count,
         Placement::From(first) => first / WARP * WARP..first + count,
         Placement::Listed => 0..count,
+        Placement::Patches { rows, .. } => 0..rows,
     }]
 }
 
@@ -170,7 +173,7 @@ impl Plane {
 }
 
 /// The columns that are computed, by their numbers in the user's order.
-fn inner_columns(request: &LayoutRequest) -> Vec<u32> {
+pub(super) fn inner_columns(request: &LayoutRequest) -> Vec<u32> {
     match (&request.region.cells, request.topology) {
         (Some(cells), _) => cells.to_vec(),
         (None, Topology::Rows { ni, .. }) => {

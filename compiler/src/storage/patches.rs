@@ -1,0 +1,345 @@
+//! Patches: boxes of columns whose neighbours stand as in rows, found in a grid of any neighbours.
+//!
+//! A column is **even** if all paths of a stencil that add up to the same offset lead from it to the same column. A box of even columns
+//! whose paths agree with each other is a **patch**: what its columns read is what a tile of a grid in rows reads, each column of it
+//! once. Columns that belong to no patch are **lone**, and are reached by the paths themselves. So nothing is assumed of a grid, and
+//! nothing but its neighbours is asked; where columns are decides the order of the work alone.
+
+use super::{Layout, LayoutRequest, Placement};
+use crate::grid::adjacency::DIRECTIONS;
+use crate::grid::{Adjacency, Topology};
+use crate::ir::{Offset, Path, Step};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// The table of patches, and what it means.
+pub const TABLE: (&str, &str) =
+    ("patches", "the places of the columns of each patch, its own first; of a lone column the first is -1 less its place");
+
+/// Entries behind the last row, which a warp that looks ahead loads, and nobody uses.
+const BEHIND: usize = 32;
+
+/// What patches are found for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Wanted {
+    /// Columns of a patch along i and j.
+    pub columns: [u32; 2],
+    /// How many patches a block of threads computes at once: such groups are compact.
+    pub group: u32,
+    /// The columns in the row of a patch, from its first one: its own ones come first.
+    pub footprint: Vec<Offset>,
+    /// The columns in the row of a lone column: itself first.
+    pub lone: Vec<Path>,
+    /// All paths by which values of a column are found.
+    pub paths: Vec<Path>,
+}
+
+impl Wanted {
+    /// Entries of a row: its quarters are aligned.
+    pub fn width(&self) -> usize {
+        self.footprint.len().max(self.lone.len()).next_multiple_of(4)
+    }
+}
+
+/// A patch, or a lone column.
+struct Row {
+    /// Where it is, along i and j.
+    centre: [f64; 2],
+    /// The columns that it computes.
+    own: Vec<u32>,
+    /// The columns that are read or written, by their numbers in the user's order.
+    columns: Vec<u32>,
+    is_lone: bool,
+}
+
+/// No column.
+const NONE: u32 = u32::MAX;
+
+/// The layout of a grid with a table of patches in place of its own.
+pub fn laid_out(layout: Layout, request: &LayoutRequest, wanted: &Wanted) -> Layout {
+    let mut rows = rows(request, wanted);
+    let lone = rows.iter().filter(|row| row.is_lone).count();
+    let count = rows.len();
+    bisect(&mut rows, wanted.group.max(1) as usize);
+    let super::Columns::Places(places) = &layout.columns else { return layout };
+    let width = wanted.width();
+    let mut table = vec![0; count * width + BEHIND];
+    for (row, entries) in rows.iter().zip(table.chunks_exact_mut(width)) {
+        let all = row.columns.iter().map(|&column| places[column as usize] as i32);
+        entries.iter_mut().zip(all).for_each(|(entry, place)| *entry = place);
+        if row.is_lone {
+            entries[0] = -1 - entries[0];
+        }
+    }
+    let placement = Placement::Patches { rows: count, lone };
+    Layout { placement, tables: vec![table], ..layout }
+}
+
+/// Every patch, and every lone column.
+fn rows(request: &LayoutRequest, wanted: &Wanted) -> Vec<Row> {
+    let graph = Graph::new(request);
+    let ends = Ends::new(&graph, wanted);
+    let parts = Parts::new(&graph, &ends.is_even);
+    let positions = graph.positions();
+    let mut boxes = Boxes::new(&graph, &ends, wanted);
+    let centre = |own: &[u32]| {
+        let mean = |along: &[f64]| own.iter().map(|&column| along[column as usize]).sum::<f64>() / own.len() as f64;
+        [mean(&positions[0]), mean(&positions[1])]
+    };
+    let best = parts.best(&boxes);
+    let mut rows = Vec::new();
+    // Where boxes stand as most of them can, and then wherever there is room.
+    for aligned in [true, false] {
+        for &column in &graph.computed {
+            let is_best = || best.get(&parts.number[column as usize]) == Some(&parts.alignment(column, wanted.columns));
+            if ends.is_even[column as usize]
+                && (!aligned || is_best())
+                && let Some([own, columns]) = boxes.at(column)
+            {
+                own.iter().for_each(|&column| boxes.is_covered[column as usize] = true);
+                rows.push(Row { centre: centre(&own), own, columns, is_lone: false });
+            }
+        }
+    }
+    for &column in &graph.computed {
+        if !boxes.is_covered[column as usize] {
+            let columns = (0..ends.lone).map(|path| ends.at(path, column)).collect();
+            rows.push(Row { centre: centre(&[column]), own: vec![column], columns, is_lone: true });
+        }
+    }
+    rows
+}
+
+/// The columns of a grid and their neighbours.
+struct Graph<'a> {
+    topology: Topology<'a>,
+    count: usize,
+    /// Of each direction the neighbour of each column.
+    neighbours: [Vec<u32>; 4],
+    /// The columns that are computed.
+    computed: Vec<u32>,
+}
+
+impl<'a> Graph<'a> {
+    fn new(request: &LayoutRequest<'a>) -> Self {
+        let (topology, count) = (request.topology, request.topology.columns());
+        let neighbours = DIRECTIONS.map(|(_, step)| {
+            let mut path = Path::default();
+            path.walk(step);
+            let to = |column| topology.walk(column, &path).map_or(NONE, |column| column as u32);
+            (0..count).map(to).collect()
+        });
+        Self { topology, count, neighbours, computed: super::tables::inner_columns(request) }
+    }
+
+    fn step(&self, column: u32, step: Step) -> u32 {
+        match DIRECTIONS.iter().position(|(_, own)| *own == step) {
+            Some(direction) if column != NONE => self.neighbours[direction][column as usize],
+            _ => NONE,
+        }
+    }
+
+    fn positions(&self) -> [Vec<f64>; 2] {
+        match self.topology {
+            Topology::Adjacent(adjacency) => Adjacency::positions(adjacency),
+            Topology::Rows { ni, .. } => {
+                let along = |at: fn(usize, usize) -> usize| (0..self.count).map(|column| at(column, ni) as f64).collect();
+                [along(|column, ni| column % ni), along(|column, ni| column / ni)]
+            }
+        }
+    }
+}
+
+/// Where paths lead.
+struct Ends {
+    /// Of each path the column that it leads to, from each that is computed, by the number of that.
+    of_paths: Vec<Vec<u32>>,
+    /// The number of each column among those that are computed.
+    rank: Vec<u32>,
+    /// How many of the paths, from the first on, lead to the columns of a lone column's row.
+    lone: usize,
+    /// One path for each offset.
+    offsets: Vec<(Offset, usize)>,
+    /// Whether paths with the same offset lead from a column to the same.
+    is_even: Vec<bool>,
+}
+
+impl Ends {
+    fn new(graph: &Graph, wanted: &Wanted) -> Self {
+        // Paths share their beginnings, each of which is walked once.
+        let mut walked: HashMap<Vec<Step>, Vec<u32>> = HashMap::from([(Vec::new(), graph.computed.clone())]);
+        let mut ends = |path: &Path| {
+            let steps: Vec<Step> = path.units().collect();
+            for length in 1..=steps.len() {
+                if !walked.contains_key(&steps[..length]) {
+                    let from = &walked[&steps[..length - 1]];
+                    let to = from.iter().map(|&column| graph.step(column, steps[length - 1])).collect();
+                    walked.insert(steps[..length].to_vec(), to);
+                }
+            }
+            walked[&steps].clone()
+        };
+        let mut paths: Vec<&Path> = wanted.lone.iter().collect();
+        paths.extend(wanted.paths.iter().filter(|path| !wanted.lone.contains(path)));
+        let of_paths: Vec<Vec<u32>> = paths.iter().map(|path| ends(path)).collect();
+        let mut by_offset: BTreeMap<Offset, Vec<usize>> = BTreeMap::new();
+        for (number, path) in paths.iter().enumerate() {
+            by_offset.entry(path.offset().horizontal()).or_default().push(number);
+        }
+        let mut is_even = vec![false; graph.count];
+        for (rank, &column) in graph.computed.iter().enumerate() {
+            let agree = |all: &Vec<usize>| all.iter().all(|&path| of_paths[path][rank] == of_paths[all[0]][rank]);
+            is_even[column as usize] = by_offset.values().all(agree);
+        }
+        let mut rank = vec![NONE; graph.count];
+        graph.computed.iter().enumerate().for_each(|(own, &column)| rank[column as usize] = own as u32);
+        let offsets = by_offset.into_iter().map(|(offset, paths)| (offset, paths[0])).collect();
+        Self { of_paths, rank, lone: wanted.lone.len(), offsets, is_even }
+    }
+
+    /// The end of a path from a column that is computed.
+    fn at(&self, path: usize, column: u32) -> u32 {
+        self.of_paths[path][self.rank[column as usize] as usize]
+    }
+}
+
+/// Even columns that hang together, with coordinates: they say where boxes had best stand, and no more.
+struct Parts {
+    /// The part of each column.
+    number: Vec<u32>,
+    coordinates: Vec<[i32; 2]>,
+}
+
+impl Parts {
+    fn new(graph: &Graph, is_even: &[bool]) -> Self {
+        let mut own = Self { number: vec![NONE; graph.count], coordinates: vec![[0; 2]; graph.count] };
+        let mut parts = 0;
+        for &first in &graph.computed {
+            if !is_even[first as usize] || own.number[first as usize] != NONE {
+                continue;
+            }
+            own.number[first as usize] = parts;
+            let mut waiting = VecDeque::from([first]);
+            while let Some(column) = waiting.pop_front() {
+                let [i, j] = own.coordinates[column as usize];
+                for (number, by) in [[-1, 0], [1, 0], [0, -1], [0, 1]].into_iter().enumerate() {
+                    let next = graph.neighbours[number][column as usize];
+                    if next != NONE && is_even[next as usize] && own.number[next as usize] == NONE {
+                        own.number[next as usize] = parts;
+                        own.coordinates[next as usize] = [i + by[0], j + by[1]];
+                        waiting.push_back(next);
+                    }
+                }
+            }
+            parts += 1;
+        }
+        own
+    }
+
+    /// Where a column stands in a box, if boxes follow each other from the first column of its part.
+    fn alignment(&self, column: u32, columns: [u32; 2]) -> [u32; 2] {
+        let at = self.coordinates[column as usize];
+        [0, 1].map(|axis| at[axis].rem_euclid(columns[axis] as i32) as u32)
+    }
+
+    /// Of each part the alignment with which it has the most boxes.
+    fn best(&self, boxes: &Boxes) -> HashMap<u32, [u32; 2]> {
+        let mut counts: HashMap<u32, BTreeMap<[u32; 2], usize>> = HashMap::new();
+        for &column in &boxes.graph.computed {
+            if boxes.at(column).is_some() {
+                let alignment = self.alignment(column, boxes.wanted.columns);
+                *counts.entry(self.number[column as usize]).or_default().entry(alignment).or_default() += 1;
+            }
+        }
+        let most = |all: BTreeMap<[u32; 2], usize>| {
+            // Of several that are as good the first.
+            let best = all.into_iter().rev().max_by_key(|(_, count)| *count);
+            best.map(|(alignment, _)| alignment).unwrap_or_default()
+        };
+        counts.into_iter().map(|(part, all)| (part, most(all))).collect()
+    }
+}
+
+/// Boxes of even columns.
+struct Boxes<'a> {
+    graph: &'a Graph<'a>,
+    ends: &'a Ends,
+    wanted: &'a Wanted,
+    /// How many offsets from a box's first column there are.
+    offsets: usize,
+    /// Of each column of a box the number of its own offset, and with each of [`Ends::offsets`] added.
+    slots: Vec<(usize, Vec<usize>)>,
+    /// Those of the columns in its row.
+    footprint: Vec<usize>,
+    /// Columns that a patch has already.
+    is_covered: Vec<bool>,
+}
+
+impl<'a> Boxes<'a> {
+    fn new(graph: &'a Graph<'a>, ends: &'a Ends, wanted: &'a Wanted) -> Self {
+        let mut numbers: BTreeMap<Offset, usize> = BTreeMap::new();
+        let mut number = |offset: Offset| {
+            let next = numbers.len();
+            *numbers.entry(offset).or_insert(next)
+        };
+        let [i, j] = wanted.columns.map(|count| count as i32);
+        let places = (0..j).flat_map(|j| (0..i).map(move |i| Offset { i, j, k: 0 }));
+        let of_place = |at: Offset| (number(at), ends.offsets.iter().map(|&(offset, _)| number(at.plus(offset))).collect());
+        let slots: Vec<_> = places.map(of_place).collect();
+        let footprint = wanted.footprint.iter().map(|&offset| number(offset)).collect();
+        Self { graph, ends, wanted, offsets: numbers.len(), slots, footprint, is_covered: vec![false; graph.count] }
+    }
+
+    /// The columns of the patch whose first is this one, and those in its row; nothing if there is no such patch.
+    fn at(&self, first: u32) -> Option<[Vec<u32>; 2]> {
+        let [right, down] = [DIRECTIONS[1].1, DIRECTIONS[3].1];
+        let [count, rows] = self.wanted.columns;
+        let mut own = Vec::with_capacity(self.slots.len());
+        let mut row = first;
+        for _ in 0..rows {
+            let mut column = row;
+            for _ in 0..count {
+                let is_free = column != NONE && self.ends.is_even[column as usize] && !self.is_covered[column as usize];
+                if !is_free || own.contains(&column) {
+                    return None;
+                }
+                own.push(column);
+                column = self.graph.step(column, right);
+            }
+            row = self.graph.step(row, down);
+        }
+        // All columns of a box have to find the same columns at the same offsets.
+        let mut known = vec![NONE; self.offsets];
+        own.iter().zip(&self.slots).for_each(|(&column, (slot, _))| known[*slot] = column);
+        for (&column, (_, slots)) in own.iter().zip(&self.slots) {
+            for (&(_, path), &slot) in self.ends.offsets.iter().zip(slots) {
+                let end = self.ends.at(path, column);
+                if known[slot] != NONE && known[slot] != end {
+                    return None;
+                }
+                known[slot] = end;
+            }
+        }
+        Some([own, self.footprint.iter().map(|&slot| known[slot]).collect()])
+    }
+}
+
+/// Sorts rows so that each group of so many is compact, and so are groups of groups.
+fn bisect(rows: &mut [Row], group: usize) {
+    if rows.len() <= group {
+        return;
+    }
+    let extent = |axis: usize| {
+        let along = rows.iter().map(|row| row.centre[axis]);
+        along.clone().fold(f64::NEG_INFINITY, f64::max) - along.fold(f64::INFINITY, f64::min)
+    };
+    let axis = usize::from(extent(0) <= extent(1));
+    let middle = rows.len().div_ceil(group) / 2 * group;
+    let key = |row: &Row| (row.centre[axis], row.centre[1 - axis], row.own[0]);
+    rows.select_nth_unstable_by(middle, |a, b| {
+        let (a, b) = (key(a), key(b));
+        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2))
+    });
+    let (before, after) = rows.split_at_mut(middle);
+    bisect(before, group);
+    bisect(after, group);
+}
