@@ -45,12 +45,12 @@ pub struct KernelArgs {
     /// How neighbours are reached
     #[arg(long, value_name = "NAME", value_parser = accesses(), default_value_t = Choices::default().access)]
     access: String,
-    /// How the grid is stored
-    #[arg(long, value_name = "NAME", value_parser = storages(), default_value_t = Choices::default().storage)]
-    storage: String,
-    /// Which axis is fastest in memory
-    #[arg(long, value_name = "NAME", value_parser = fastest(), default_value = Choices::default().fastest.name())]
-    fastest: Fastest,
+    /// How the grid is stored; regular if not given, uncompressed for `patches`
+    #[arg(long, value_name = "NAME", value_parser = storages())]
+    storage: Option<String>,
+    /// Which axis is fastest in memory; columns if not given, levels for `patches`
+    #[arg(long, value_name = "NAME", value_parser = fastest())]
+    fastest: Option<Fastest>,
     /// Which neighbours a storage's tables hold
     #[arg(long, value_name = "NAME", value_parser = neighbors(), default_value = Choices::default().neighbors.name())]
     neighbors: Neighbors,
@@ -83,7 +83,7 @@ pub struct ShareArgs {
 pub struct LaunchArgs {
     #[command(flatten)]
     pub given: Names,
-    /// Threads of a block; 64x2x1 if not given, 32x1x8 for `shared`, 8x1x16 for `warp` and 64x4x1 for `tile`
+    /// Threads of a block; 64x2x1 if not given, 32x1x8 for `shared`, 8x1x16 for `warp`, 64x4x1 for `tile` and 32x4x1 for `patches`
     #[arg(long, value_name = "XxYxZ")]
     block: Option<Block>,
     #[command(flatten)]
@@ -132,8 +132,8 @@ impl KernelArgs {
         let Self { access, storage, fastest, neighbors, layout, fields, shared, precision, launch } = self;
         let variant = Choices {
             access: access.clone(),
-            storage: storage.clone(),
-            fastest: *fastest,
+            storage: storage.clone().unwrap_or_else(|| Choices::usual_storage(access)),
+            fastest: fastest.unwrap_or_else(|| Choices::usual_fastest(access)),
             neighbors: *neighbors,
             layout: layout.clone(),
             fields: *fields,

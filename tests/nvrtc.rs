@@ -2,13 +2,13 @@
 
 use crate::common::{combinations, combinations_for, lowered, problem, stencils, translation_unit};
 use rayon::prelude::*;
+use stencilc_compiler::access::{self, Access};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{self, Choices, variants};
 use stencilc_compiler::step::stream::{Shape, Strip, stream};
 use stencilc_compiler::step::{Edge, Rows, StepTask};
-use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::nvrtc::{self, Kind};
 
@@ -41,8 +41,9 @@ fn every_combination_compiles() {
             for precision in [Precision::F32, Precision::F64] {
                 let problem = problem_shape(&stencil, precision, grid);
                 let by_levels = variants().filter(|own| {
-                    let is_plain = Choices { fastest: Fastest::Columns, ..own.clone() }.is_plain();
-                    own.fastest == Fastest::Levels && is_plain && own.suits(&stencil)
+                    let fastest = Choices::usual_fastest(&own.access);
+                    let is_plain = Choices { fastest, ..own.clone() }.is_plain();
+                    own.fastest != fastest && is_plain && own.suits(&stencil)
                 });
                 let units =
                     [translation_unit(&problem, combinations_for(&stencil)), translation_unit(&problem, by_levels)];
@@ -89,7 +90,9 @@ fn kernels_for_any_grid_compile() {
         // What a thread keeps of sweeps depends on the grid.
         for stencil in lowered(name, text).into_iter().filter(|stencil| stencil.sweeps.is_empty()) {
             let prepared = plan::prepare(&stencil, Precision::F64, true);
-            for choices in combinations() {
+            let has_patches = |own: &Choices| access::find(&own.access).is_ok_and(Access::has_patches);
+            // Where patches are depends on the grid.
+            for choices in combinations().filter(|own| !has_patches(own)) {
                 for wide in [false, true] {
                     let plan = plan::plan(&prepared, &Choices { wide, ..choices.clone() }, None).unwrap();
                     let built = cuda::build(&plan).unwrap();

@@ -36,7 +36,8 @@ impl KnobLists {
 
 /// The name of the option that takes several settings of a knob.
 fn several(knob: &Knob) -> String {
-    format!("{}s", knob.name)
+    let ending = if knob.name.ends_with("ch") { "es" } else { "s" };
+    format!("{}{ending}", knob.name)
 }
 
 /// What is usual, for the help.

@@ -3,6 +3,7 @@
 use super::ALL;
 use stencilc_compiler::plan::{Choices, variants};
 use stencilc_compiler::storage;
+use stencilc_compiler::storage::fastest::FASTEST;
 
 /// Of each choice names, or [`ALL`].
 #[derive(clap::Args)]
@@ -13,9 +14,9 @@ pub struct VariantArgs {
     /// How the grid is stored; several with commas between them
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = super::storages_or_all(), default_value = ALL)]
     storage: Vec<String>,
-    /// Which axis is fastest in memory; several with commas between them
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = super::fastest_or_all(), default_value = Choices::default().fastest.name())]
-    fastest: Vec<String>,
+    /// Which axis is fastest in memory; several with commas between them. columns if not given, levels for `patches`
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = super::fastest_or_all())]
+    fastest: Option<Vec<String>>,
     /// Which neighbours a storage's tables hold; several with commas between them
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = super::neighbors_or_all(), default_value = Choices::default().neighbors.name())]
     neighbors: Vec<String>,
@@ -36,7 +37,10 @@ impl VariantArgs {
             let has_tables = storage::find(&own.storage).is_ok_and(|storage| storage.has_tables());
             chosen(&self.storage, &own.storage)
                 && chosen(&self.access, &own.access)
-                && chosen(&self.fastest, own.fastest.name())
+                && match &self.fastest {
+                    Some(fastest) => chosen(fastest, own.fastest.name()),
+                    None => own.fastest == Choices::usual_fastest(&own.access),
+                }
                 && (!has_tables || chosen(&self.neighbors, own.neighbors.name()))
                 && (!has_tables || chosen(&self.layout, &own.layout))
                 && chosen(&self.fields, own.fields.name())
@@ -51,8 +55,13 @@ impl VariantArgs {
     }
 
     fn only(&self) -> Choices {
-        let first = |names: &[String]| names.first().cloned().unwrap_or_default();
-        Choices { storage: first(&self.storage), access: first(&self.access), ..Choices::default() }
+        let first = |names: &[String]| names.first().filter(|name| *name != ALL).cloned();
+        let access = first(&self.access).unwrap_or(Choices::default().access);
+        let storage = first(&self.storage).unwrap_or_else(|| Choices::usual_storage(&access));
+        let named = self.fastest.as_ref().and_then(|names| first(names));
+        let fastest = named.and_then(|name| FASTEST.into_iter().find(|own| own.name() == name));
+        let fastest = fastest.unwrap_or_else(|| Choices::usual_fastest(&access));
+        Choices { storage, fastest, access, ..Choices::default() }
     }
 }
 

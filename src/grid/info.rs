@@ -1,6 +1,7 @@
 //! `stencilc grid info`: how large the tables of neighbours are that a stencil needs, and what compression gains.
 
 use super::bars;
+use super::patches::{self, OfPatches, of_patches};
 use crate::args::{self, ALL, Chosen, GridArg, Pair};
 use crate::{input, kernel, output, terminal};
 use clap::{ArgAction, ValueHint};
@@ -84,6 +85,7 @@ struct Info<'a> {
     run_width: u32,
     precision: Precision,
     layouts: Vec<OfLayout>,
+    patches: Vec<OfPatches>,
 }
 
 /// What belongs to an order of cells.
@@ -187,6 +189,7 @@ pub fn info(args: &Args, json: bool) -> Result<()> {
         run_width: args.run_width,
         precision: args.precision,
         layouts: orders.map(|order| of_layout(*order, &plan, &ground)).collect(),
+        patches: of_patches(&prepared, &choices, target),
     };
     if let Some(path) = &args.plot {
         draw(&info, path)?;
@@ -200,8 +203,9 @@ pub fn info(args: &Args, json: bool) -> Result<()> {
 /// Refuses what this machine's memory does not hold, should every cell have a pattern of its own.
 fn check_room(grid: Grid, plan: &Plan) -> Result<()> {
     // Of a pattern its offsets, twice, with what lists, a hash and a count take; and of a cell its place, its key and the
-    // number of its pattern.
-    let a_cell = 2 * (size_of::<i32>() * plan.relations.len() + 48) + 64 + 48;
+    // number of its pattern. For patches, where each path leads.
+    let a_cell =
+        3 * size_of::<i32>() * plan.relations.len() + 2 * (size_of::<i32>() * plan.relations.len() + 48) + 64 + 48;
     let bytes = grid.columns() as u128 * a_cell as u128;
     memory::check(bytes, &format!("patterns of {} cells can take", grid.columns()), "give a smaller --grid")
 }
@@ -282,7 +286,7 @@ fn draw(info: &Info, path: &Path) -> Result<()> {
 
 /// The statistics, to be read.
 fn text(info: &Info) -> String {
-    let Info { computed, cells, inner_cells, neighbours, run_width, precision, layouts, .. } = info;
+    let Info { computed, cells, inner_cells, neighbours, run_width, precision, layouts, patches, .. } = info;
     let neighbours = terminal::count(neighbours.len(), "neighbour");
     let mut text = format!("{}, computed {computed}\n", info.subject());
     text.push_str(&format!("{neighbours} along i and j; {cells} cells in a plane, {inner_cells} of them computed\n"));
@@ -343,6 +347,7 @@ fn text(info: &Info) -> String {
         precision.name()
     ));
 
+    text.push_str(&patches::text(patches));
     text.push_str(&format!("{}\n\n", info.title()));
     let charts = info
         .tables()

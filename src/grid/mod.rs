@@ -3,6 +3,7 @@
 mod bars;
 mod info;
 mod make;
+mod patches;
 
 use stencilc_runtime::Result;
 

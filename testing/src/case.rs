@@ -119,6 +119,8 @@ impl Case {
             block: blocks[pick(&[0, 1, 2, 3, 4, 5, 6])],
             knobs: Knobs::from([
                 ("slice".to_owned(), [pick(&[1, 2, 3, 8]) as u32].into()),
+                ("patch".to_owned(), [pick(&[1, 2, 2, 4]) as u32, pick(&[1, 2, 2, 4]) as u32].into()),
+                ("lane".to_owned(), [pick(&[1, 2, 4]) as u32].into()),
                 ("tile".to_owned(), [pick(&[1, 2, 2, 4, 8]) as u32, pick(&[1, 2, 3, 4]) as u32].into()),
             ]),
             wide: pick(&[0, 0, 0, 1]) == 1,

@@ -103,6 +103,8 @@ pub fn check_variants(problem: &Problem, is_chosen: impl Fn(usize) -> bool) -> u
         let short_last = number % 4 == 0 && choices.storage != "regular";
         let tile = [[2, 2], [4, 3], [1, 2]][number % 3];
         let choices = choices.with("tile", tile).with("slice", [4]);
+        let choices =
+            choices.with("patch", [[2, 2], [4, 1], [1, 2]][number % 3]).with("lane", [[2], [1], [4]][number % 3]);
         Choices { precision: problem.precision, block, run_width: 8, short_last, constant, ..choices }
     });
     let choices: Vec<Choices> = choices.collect();

@@ -17,6 +17,7 @@ use crate::ir::{FieldId, Path, Precision};
 use crate::kernel::build::{Builder, Computing};
 use crate::kernel::{ArrayId, ValueId};
 use crate::names::path_name;
+use crate::storage::fastest::Fastest;
 use crate::storage::neighbors::Hop;
 use crate::storage::{Along, Coordinates, Origin, Sizes, Storage, Stride};
 use knobs::{Knob, Knobs};
@@ -50,6 +51,16 @@ pub trait Access: Sync {
     /// What users can choose beside, for it alone.
     fn knobs(&self) -> &'static [Knob] {
         &[]
+    }
+
+    /// The storage that it is meant for, if nothing else is asked for.
+    fn storage(&self) -> &'static str {
+        "regular"
+    }
+
+    /// Which axis is fastest in memory, if nothing else is asked for.
+    fn fastest(&self) -> Fastest {
+        Fastest::Columns
     }
 
     /// How many levels a thread computes.

@@ -6,6 +6,7 @@ use crate::ir::{FieldId, Path, Precision};
 use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
 use crate::names::name_at;
+use crate::storage::fastest::Fastest;
 use crate::storage::{Storage, Stride};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,16 +25,13 @@ const KNOBS: [Knob; 3] = [
         name: "lane",
         form: "N",
         summary: "Levels that a lane of a warp computes, for patches: 1, 2 or 4",
-        usual: |precision| match precision {
-            Precision::F64 => &[2],
-            Precision::F32 => &[4],
-        },
+        usual: |_| &[2],
         is_possible: |levels| matches!(levels, [1 | 2 | 4]),
         others: ["levels a lane are not possible", "a lane computes 1, 2 or 4 levels, as 2"],
         searched: &["1", "2", "4"],
     },
     Knob {
-        name: "warps",
+        name: "room",
         form: "N",
         summary: "Warps that a multiprocessor has to have room for, for patches: 4 to 64",
         usual: |_| &[16],
@@ -53,6 +51,14 @@ impl Access for Patches {
 
     fn summary(&self) -> &'static str {
         "a warp for a patch of columns that is found in the grid (2x2), which share what they read and compute"
+    }
+
+    fn storage(&self) -> &'static str {
+        "uncompressed"
+    }
+
+    fn fastest(&self) -> Fastest {
+        Fastest::Levels
     }
 
     fn block(&self) -> [u32; 3] {

@@ -37,9 +37,7 @@ impl Rows {
     fn part(&self, own: &mut Builder, row: ValueId) -> Vec<ValueId> {
         let Some(lane) = self.lane else { return Vec::new() };
         let start = self.start(own, row);
-        (0..self.width.div_ceil(LANES))
-            .map(|part| own.load(self.table, start.plus(part * LANES).plus(lane)))
-            .collect()
+        (0..self.width.div_ceil(LANES)).map(|part| own.load(self.table, start.plus(part * LANES).plus(lane))).collect()
     }
 
     /// The first entries of a row: from the lanes that have loaded them, or else each by itself.
@@ -98,7 +96,8 @@ pub(super) fn each_patch(given: &Given, own: &mut Builder, sites: &mut Vec<Site>
         let entries = rows.entries(own, row, &loaded, count);
         let is_first = own.term(row.is(Relation::Eq, 0));
         own.when(row.less(rows.count).and(k.less(end)), |own| {
-            let footprint: Vec<Path> = patches.wanted.footprint.iter().map(|&offset| Path::from_offset(offset)).collect();
+            let footprint: Vec<Path> =
+                patches.wanted.footprint.iter().map(|&offset| Path::from_offset(offset)).collect();
             let patch = own.block(|own| one(given, plan, own, sites, (k, is_first), (&footprint, &entries)));
             let lone = own.block(|own| {
                 let mut entries = entries.clone();

@@ -288,8 +288,7 @@ impl<'a> Host<'a> {
     /// Conditions under which nothing can be launched.
     fn checks(&self) -> Vec<String> {
         let plan = self.plan;
-        let mut checks: Vec<String> =
-            plan.bounds().iter().map(|(first, end)| format!("{first} >= {end}")).collect();
+        let mut checks: Vec<String> = plan.bounds().iter().map(|(first, end)| format!("{first} >= {end}")).collect();
         for ((first, end), columns) in plan.bounds().iter().zip(plan.tile.columns) {
             if columns > 1 && plan.known_grid.is_none() {
                 checks.push(format!("{end} - {first} < {columns}"));

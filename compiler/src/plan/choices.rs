@@ -136,13 +136,23 @@ impl Choices {
         self.storage == "regular" && self.fastest == Fastest::Columns
     }
 
-    /// Whether the fastest axis, neighbours, layout and fields are the usual.
+    /// Whether the fastest axis is the strategy's usual one, and neighbours, layout and fields are as usual.
     pub fn is_plain(&self) -> bool {
         let usual = Choices::default();
-        self.fastest == usual.fastest
+        self.fastest == Self::usual_fastest(&self.access)
             && self.neighbors == usual.neighbors
             && self.layout == usual.layout
             && self.fields == usual.fields
+    }
+
+    /// The fastest axis, if nothing else is asked for.
+    pub fn usual_fastest(access: &str) -> Fastest {
+        access::find(access).map_or(Fastest::default(), Access::fastest)
+    }
+
+    /// The storage, if nothing else is asked for.
+    pub fn usual_storage(access: &str) -> String {
+        access::find(access).map_or(Choices::default().storage, |own| own.storage().to_owned())
     }
 
     /// The threads of a block, if nothing else is asked for.

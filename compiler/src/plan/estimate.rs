@@ -45,8 +45,8 @@ impl Estimate {
 /// What the kernel of a plan moves for columns of `levels` levels: `memory` bytes a cell between the GPU and its memory, and
 /// `table_loads` entries of tables a cell that threads load.
 pub fn estimate(plan: &Plan, levels: usize, memory: f64, table_loads: f64) -> Estimate {
-    let tile: u32 = plan.tile.columns.iter().product();
-    let cells = f64::from(tile) * plan.levels_of_a_thread(levels).max(1) as f64;
+    let columns: u32 = plan.tile.columns.iter().product();
+    let cells = f64::from(columns) * plan.levels_of_a_thread(levels).max(1) as f64;
     Estimate { memory, cache: of_fields(plan) + ENTRY * table_loads, cells }
 }
 
@@ -62,5 +62,5 @@ fn of_fields(plan: &Plan) -> f64 {
     };
     let stores = plan.phases.iter().flat_map(Phase::stores);
     let all: f64 = read.iter().map(|&(field, _)| bytes(field)).chain(stores.map(|(store, _)| bytes(store.field))).sum();
-    all / plan.tile.columns.iter().product::<u32>() as f64
+    all / f64::from(plan.tile.columns.iter().product::<u32>() * plan.tile.levels)
 }

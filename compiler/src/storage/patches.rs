@@ -12,8 +12,10 @@ use crate::ir::{Offset, Path, Step};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// The table of patches, and what it means.
-pub const TABLE: (&str, &str) =
-    ("patches", "the places of the columns of each patch, its own first; of a lone column the first is -1 less its place");
+pub const TABLE: (&str, &str) = (
+    "patches",
+    "the places of the columns of each patch, its own first; of a lone column the first is -1 less its place",
+);
 
 /// Entries behind the last row, which a warp that looks ahead loads, and nobody uses.
 const BEHIND: usize = 32;
@@ -142,7 +144,8 @@ impl<'a> Graph<'a> {
         match self.topology {
             Topology::Adjacent(adjacency) => Adjacency::positions(adjacency),
             Topology::Rows { ni, .. } => {
-                let along = |at: fn(usize, usize) -> usize| (0..self.count).map(|column| at(column, ni) as f64).collect();
+                let along =
+                    |at: fn(usize, usize) -> usize| (0..self.count).map(|column| at(column, ni) as f64).collect();
                 [along(|column, ni| column % ni), along(|column, ni| column / ni)]
             }
         }
@@ -283,7 +286,8 @@ impl<'a> Boxes<'a> {
         };
         let [i, j] = wanted.columns.map(|count| count as i32);
         let places = (0..j).flat_map(|j| (0..i).map(move |i| Offset { i, j, k: 0 }));
-        let of_place = |at: Offset| (number(at), ends.offsets.iter().map(|&(offset, _)| number(at.plus(offset))).collect());
+        let of_place =
+            |at: Offset| (number(at), ends.offsets.iter().map(|&(offset, _)| number(at.plus(offset))).collect());
         let slots: Vec<_> = places.map(of_place).collect();
         let footprint = wanted.footprint.iter().map(|&offset| number(offset)).collect();
         Self { graph, ends, wanted, offsets: numbers.len(), slots, footprint, is_covered: vec![false; graph.count] }
@@ -342,4 +346,125 @@ fn bisect(rows: &mut [Row], group: usize) {
     let (before, after) = rows.split_at_mut(middle);
     bisect(before, group);
     bisect(after, group);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::Region;
+    use crate::storage::fastest::Fastest;
+    use crate::storage::{Columns, Storage, find};
+
+    /// All paths of up to two steps, and what a patch of so many columns, each of which has them, reads.
+    fn wanted(columns: [u32; 2]) -> Wanted {
+        let steps = DIRECTIONS.map(|(_, step)| {
+            let mut path = Path::default();
+            path.walk(step);
+            path
+        });
+        let mut paths = vec![Path::default()];
+        paths.extend(steps.iter().cloned());
+        paths.extend(steps.iter().flat_map(|first| steps.iter().map(|second| first.then(second))));
+        let [i, j] = columns.map(|count| count as i32);
+        let mut footprint: Vec<Offset> = (0..j).flat_map(|j| (0..i).map(move |i| Offset { i, j, k: 0 })).collect();
+        for own in footprint.clone() {
+            for offset in paths.iter().map(|path| own.plus(path.offset())) {
+                if !footprint.contains(&offset) {
+                    footprint.push(offset);
+                }
+            }
+        }
+        Wanted { columns, group: 4, footprint, lone: paths.clone(), paths }
+    }
+
+    /// Every column is computed once, and every path from it leads to the column in its row. Returns how many rows there are, and how
+    /// many of them are lone.
+    fn checked(topology: Topology, region: &Region, columns: [u32; 2]) -> [usize; 2] {
+        let wanted = wanted(columns);
+        let request = LayoutRequest { patches: Some(&wanted), ..LayoutRequest::new(topology, region) };
+        let storage: &dyn Storage = Fastest::Levels.of(find("uncompressed").unwrap());
+        let layout = request.layout(storage);
+        let Placement::Patches { rows, lone } = layout.placement else { panic!("patches were asked for") };
+        let Columns::Places(places) = &layout.columns else { panic!("columns stand in any order") };
+        let mut column_of = vec![usize::MAX; layout.places];
+        places.iter().enumerate().for_each(|(column, &place)| column_of[place as usize] = column);
+        let end = |column: usize, path: &Path| topology.walk(column, path).map(|end| places[end] as i32);
+        let (mut seen, mut alone) = (vec![0; topology.columns()], 0);
+        for row in layout.tables[0].chunks_exact(wanted.width()).take(rows) {
+            if row[0] < 0 {
+                let own = column_of[(-1 - row[0]) as usize];
+                (seen[own], alone) = (seen[own] + 1, alone + 1);
+                let others = row[1..].iter().zip(&wanted.lone[1..]);
+                others.for_each(|(&entry, path)| assert_eq!(Some(entry), end(own, path)));
+                continue;
+            }
+            let entries: HashMap<Offset, i32> = wanted.footprint.iter().copied().zip(row.iter().copied()).collect();
+            for place in &wanted.footprint[..(columns[0] * columns[1]) as usize] {
+                let own = column_of[entries[place] as usize];
+                seen[own] += 1;
+                for path in &wanted.paths {
+                    assert_eq!(Some(entries[&place.plus(path.offset())]), end(own, path), "{path} of column {own}");
+                }
+            }
+        }
+        let computed = crate::storage::tables::inner_columns(&request);
+        (0..topology.columns()).for_each(|own| assert_eq!(seen[own], usize::from(computed.contains(&(own as u32)))));
+        assert_eq!(alone, lone);
+        [rows, lone]
+    }
+
+    #[test]
+    fn columns_in_rows_are_all_in_patches_but_for_odd_ends() {
+        let rows = Topology::Rows { ni: 17, nj: 13 };
+        assert_eq!(checked(rows, &Region::rows(2..14, 2..10, 0..1), [2, 2]), [24, 0]);
+        assert_eq!(checked(rows, &Region::rows(2..15, 2..11, 0..1), [2, 2]), [24 + 13 + 8, 13 + 8]);
+        assert_eq!(checked(rows, &Region::rows(2..15, 2..11, 0..1), [4, 1]), [3 * 9 + 9, 9]);
+        assert_eq!(checked(rows, &Region::rows(2..15, 2..11, 0..1), [1, 1]), [13 * 9, 0]);
+    }
+
+    /// A torus in rows, some of whose neighbours are others, or its cells themselves.
+    #[test]
+    fn whatever_the_neighbours_paths_lead_where_they_lead() {
+        let mut state = 7u64;
+        let mut draw = |range: std::ops::Range<usize>| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            range.start + (state >> 33) as usize % range.len()
+        };
+        let (mut patches, mut all) = (0, 0);
+        for twisted in [0, 1, 3, 20, 400] {
+            let (ni, nj) = (draw(3..20), draw(3..16));
+            let count = ni * nj;
+            let at = |i: usize, j: usize| ((j % nj) * ni + i % ni) as i32;
+            let mut neighbours = [(ni - 1, 0), (1, 0), (0, nj - 1), (0, 1)]
+                .map(|(di, dj)| (0..count).map(|own| at(own % ni + di, own / ni + dj)).collect::<Vec<i32>>());
+            for _ in 0..twisted {
+                let (direction, column, other) = (draw(0..4), draw(0..count), draw(0..count));
+                neighbours[direction][column] = other as i32;
+            }
+            let adjacency = Adjacency::new("twisted", neighbours, None).unwrap();
+            let region = Region { cells: None, ..Region::rows(0..count, 0..1, 0..1) };
+            for columns in [[1, 1], [2, 2], [4, 2], [1, 4]] {
+                let [rows, lone] = checked(Topology::Adjacent(&adjacency), &region, columns);
+                (patches, all) = (patches + rows - lone, all + rows);
+            }
+        }
+        assert!(patches > 100 && all > patches + 100, "{patches} of {all}");
+    }
+
+    #[test]
+    fn groups_are_compact() {
+        let wanted = Wanted { group: 4, ..wanted([2, 2]) };
+        let region = Region::rows(2..66, 2..66, 0..1);
+        let topology = Topology::Rows { ni: 68, nj: 68 };
+        let request = LayoutRequest { patches: Some(&wanted), ..LayoutRequest::new(topology, &region) };
+        let mut all = rows(&request, &wanted);
+        bisect(&mut all, 4);
+        for group in all.chunks(4) {
+            for axis in [0, 1] {
+                let along = || group.iter().map(|row| row.centre[axis]);
+                let extent = along().fold(0.0, f64::max) - along().fold(f64::MAX, f64::min);
+                assert_eq!(extent, 2.0, "four patches are a square");
+            }
+        }
+    }
 }
