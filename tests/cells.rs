@@ -3,14 +3,19 @@
 
 mod walk;
 
+use crate::common::verify_emulated;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use stencilc_compiler::grid::{Adjacency, Grid};
 use stencilc_compiler::ir::{self, Handle, Levels, Path, Precision, Stencil};
+use stencilc_compiler::plan::Choices;
+use stencilc_compiler::storage::fastest::Fastest;
+use stencilc_runtime::emulate::{Compiler, Settings};
 use stencilc_runtime::grid::{Quadtree, Refinement};
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::problem::{Problem, Request};
+use stencilc_runtime::verify::{Verdict, expect};
 use stencilc_runtime::{Array, Data, Error, random};
 use walk::{Walker, paths, walk};
 
@@ -151,9 +156,57 @@ fn every_kernel_equals_the_interpreter() {
     });
 }
 
+fn tree(ni: usize, nj: usize, depth: u32, refinement: Refinement) -> Adjacency {
+    Quadtree { ni, nj, depth, refinement }.adjacency("quadtree").unwrap().0
+}
+
+/// A torus of ni x nj cells, some of whose neighbours are any others.
+fn twisted(ni: i32, nj: i32, twists: usize, seed: u64) -> Adjacency {
+    let mut lists = [[-1, 0], [1, 0], [0, -1], [0, 1]].map(|[i, j]: [i32; 2]| {
+        let to = |cell: i32| (cell / ni + j).rem_euclid(nj) * ni + (cell % ni + i).rem_euclid(ni);
+        (0..ni * nj).map(to).collect::<Vec<i32>>()
+    });
+    let mut rng = fastrand::Rng::with_seed(seed);
+    (0..twists).for_each(|_| lists[rng.usize(0..4)][rng.usize(0..(ni * nj) as usize)] = rng.i32(-1..ni * nj));
+    Adjacency::new("twisted", lists, None).unwrap()
+}
+
+/// Where some columns are in patches and others in none, and where all or none are.
+#[test]
+fn patches_equal_the_interpreter() {
+    let circle = tree(9, 8, 2, Refinement::Circle);
+    let grids = [circle, twisted(17, 12, 0, 0), twisted(17, 12, 5, 1), twisted(5, 4, 3, 2), twisted(1, 1, 0, 0)];
+    let (compiler, how) = (Compiler::find().unwrap(), Settings { optimise: 1, strict: true, ..Settings::default() });
+    every().par_iter().enumerate().for_each(|(at, stencil)| {
+        let mut equal = 0;
+        for (grid, adjacency) in grids.iter().cloned().map(Arc::new).enumerate() {
+            let precision = if (at + grid).is_multiple_of(2) { Precision::F32 } else { Precision::F64 };
+            let Ok(problem) = Problem::new(Request { precision, ..request(stencil, &adjacency, 8) }) else { continue };
+            let expected = expect(&problem, &|_| {}).unwrap();
+            let shapes = [[2, 2], [4, 1], [1, 2], [2, 4]].into_iter().zip([[2], [1], [4], [2]]);
+            let shapes = shapes.zip([[32, 4, 1], [8, 3, 2], [64, 1, 1], [1, 1, 1]]);
+            let all: Vec<Choices> = shapes
+                .map(|((patch, lane), block)| {
+                    let (access, storage) = ("patches".to_owned(), "uncompressed".to_owned());
+                    let own =
+                        Choices { access, storage, fastest: Fastest::Levels, precision, block, ..Choices::default() };
+                    own.with("patch", patch).with("lane", lane)
+                })
+                .collect();
+            for (choices, verdict) in
+                all.iter().zip(verify_emulated(&problem, &expected, &all, &compiler, &how).unwrap())
+            {
+                let is_equal = matches!(verdict, Verdict::Equal { cells: 1.. });
+                assert!(is_equal, "{} {} on grid {grid}: {verdict:?}", stencil.name, choices.words());
+                equal += 1;
+            }
+        }
+        assert!(equal >= 12, "{}: {equal}", stencil.name);
+    });
+}
+
 #[test]
 fn every_stencil_is_what_a_walk_from_cell_to_cell_says() {
-    let tree = |ni, nj, depth, refinement| Quadtree { ni, nj, depth, refinement }.adjacency("quadtree").unwrap().0;
     let trees = [tree(9, 8, 2, Refinement::Circle), tree(6, 7, 3, Refinement::Noise { seed: 1 })];
     let planes = [plane(40, 1), plane(1, 30), plane(5, 4), plane(13, 12)];
     for adjacency in planes.into_iter().chain(trees).chain([anywhere(400, 1), anywhere(900, 2)]).map(Arc::new) {

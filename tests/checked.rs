@@ -9,6 +9,7 @@ use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{Choices, Plan};
 use stencilc_compiler::storage::Layout;
+use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_runtime::cuda::{Gpu, availability};
 use stencilc_runtime::emulate::{Compiler, Emulator, Settings, Source};
 use stencilc_runtime::execute::{Repeat, execute};
@@ -34,8 +35,9 @@ fn right_kernels_report_nothing() {
         for stencil in lowered(&name, &text) {
             let problem = problem(&stencil, Precision::F64, Grid { nk: 9, ..GRID }, &[]);
             let expected = expect(&problem, &|_| {}).unwrap();
-            let choices: Vec<Choices> =
-                combinations_for(&stencil).map(|choices| Choices { checked: true, ..choices }).collect();
+            // Kernels with levels fastest cannot be checked.
+            let by_plane = combinations_for(&stencil).filter(|choices| choices.fastest == Fastest::Columns);
+            let choices: Vec<Choices> = by_plane.map(|choices| Choices { checked: true, ..choices }).collect();
             for verdict in verify_emulated(&problem, &expected, &choices, &compiler, &how).unwrap() {
                 assert!(matches!(verdict, Verdict::Equal { .. }), "{}: {verdict:?}", stencil.name);
             }

@@ -2,7 +2,6 @@
 
 use crate::common::{combinations, combinations_for, lowered, problem, stencils, translation_unit};
 use rayon::prelude::*;
-use stencilc_compiler::access::{self, Access};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
@@ -90,9 +89,7 @@ fn kernels_for_any_grid_compile() {
         // What a thread keeps of sweeps depends on the grid.
         for stencil in lowered(name, text).into_iter().filter(|stencil| stencil.sweeps.is_empty()) {
             let prepared = plan::prepare(&stencil, Precision::F64, true);
-            let has_patches = |own: &Choices| access::find(&own.access).is_ok_and(Access::has_patches);
-            // Where patches are depends on the grid.
-            for choices in combinations().filter(|own| !has_patches(own)) {
+            for choices in combinations() {
                 for wide in [false, true] {
                     let plan = plan::plan(&prepared, &Choices { wide, ..choices.clone() }, None).unwrap();
                     let built = cuda::build(&plan).unwrap();

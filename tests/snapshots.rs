@@ -92,8 +92,15 @@ fn the_full_matrix_of_a_tiny_stencil() {
 fn levels_that_are_fastest() {
     let stencil = &lowered("tiny", TINY)[0];
     let prepared = plan::prepare(stencil, Precision::F64, true);
-    for storage in ["regular", "uncompressed"] {
-        let choices = Choices { storage: storage.into(), fastest: Fastest::Levels, ..Choices::default() };
+    for (storage, access) in [("regular", "idxvar"), ("uncompressed", "idxvar"), ("uncompressed", "patches")] {
+        let choices = Choices {
+            storage: storage.into(),
+            access: access.into(),
+            fastest: Fastest::Levels,
+            block: Choices::usual_block(access),
+            ..Choices::default()
+        };
+        let storage = if access == "patches" { access } else { storage };
         let result = kernel(stencil, &choices, Some(Grid::rows(16, 16, 4)));
         insta::assert_snapshot!(format!("levels-{storage}"), side_by_side(TINY, &result));
         let built = cuda::build(&plan::plan(&prepared, &choices, None).unwrap()).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::terminal;
 use serde::Serialize;
-use stencilc_compiler::access::{self, Access};
+use stencilc_compiler::access;
 use stencilc_compiler::ir::Stencil;
 use stencilc_compiler::plan::{self, Choices, Target};
 use stencilc_compiler::storage::Placement;

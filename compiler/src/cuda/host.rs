@@ -7,11 +7,11 @@ use crate::analysis::extents::{Extents, extents};
 use crate::cells;
 use crate::diagnostic::Refusal;
 use crate::grid::{Form, Grid};
-use crate::ir::{Binary, Kind, Node};
+use crate::ir::{Binary, Kind, Node, Path};
 use crate::kernel::{Meaning, Size, Type};
-use crate::names::{Identifier, Names};
+use crate::names::{Identifier, Names, path_name};
 use crate::plan::{KnownGrid, Plan};
-use crate::storage::{Along, Columns, Stride, Strides};
+use crate::storage::{Along, Columns, Stride, Strides, patches};
 use crate::text::Comment;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -246,7 +246,10 @@ impl<'a> Host<'a> {
             add("int", &["ni", "nj"], "columns along i and j, halo included");
         } else {
             for (first, end) in plan.bounds() {
-                let meaning = "the cells of a plane to compute: first, and one past the last";
+                let meaning = match plan.patches {
+                    Some(_) => "the rows of the table to compute: first, which is 0, and one past the last",
+                    None => "the cells of a plane to compute: first, and one past the last",
+                };
                 add("int", &[first, end], meaning);
             }
         }
@@ -254,7 +257,7 @@ impl<'a> Host<'a> {
         for (size, meaning) in plan.storage.sizes() {
             add("long long", &[size], meaning);
         }
-        for (table, meaning) in plan.storage.tables() {
+        for (table, meaning) in plan.tables() {
             add("const int*", &[table], meaning);
         }
         members
@@ -290,7 +293,7 @@ impl<'a> Host<'a> {
         let plan = self.plan;
         let mut checks: Vec<String> = plan.bounds().iter().map(|(first, end)| format!("{first} >= {end}")).collect();
         for ((first, end), columns) in plan.bounds().iter().zip(plan.tile.columns) {
-            if columns > 1 && plan.known_grid.is_none() {
+            if columns > 1 && plan.known_grid.is_none() && plan.patches.is_none() {
                 checks.push(format!("{end} - {first} < {columns}"));
             }
         }
@@ -381,6 +384,7 @@ fn layout_text(plan: &Plan, place: &Identifier) -> Vec<String> {
                 lines.push("cudaErrorInvalidValue is returned.".into());
             }
         }
+        None if plan.patches.is_some() => lines.extend(row_texts(plan)),
         None if plan.storage.has_tables() => lines.extend(plan.relations.iter().enumerate().map(|(relation, path)| {
             format!("Relation {relation}: {}, the cell at {path}.", crate::names::path_name(path))
         })),
@@ -394,6 +398,28 @@ fn layout_text(plan: &Plan, place: &Identifier) -> Vec<String> {
         }
     }
     lines
+}
+
+/// What stands in a row of patches.
+fn row_texts(plan: &Plan) -> Vec<String> {
+    let Some(wanted) = plan.patches.as_ref().map(|own| &own.wanted) else { return Vec::new() };
+    let names = |paths: &mut dyn Iterator<Item = Path>| -> String {
+        paths
+            .map(|path| if path.is_here() { "here".to_owned() } else { path_name(&path) })
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    vec![
+        format!("A row of `patches` has {} entries, and {} stand behind the last.", wanted.width(), patches::BEHIND),
+        format!(
+            "Of a patch the places of: {}.",
+            names(&mut wanted.footprint.iter().map(|&own| Path::from_offset(own)))
+        ),
+        format!(
+            "Of a column in none -1 less its place, then those of: {}.",
+            names(&mut wanted.lone.iter().skip(1).cloned())
+        ),
+    ]
 }
 
 /// Conditions under which runs of elements are not aligned.

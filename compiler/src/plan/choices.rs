@@ -260,7 +260,6 @@ pub(super) fn check(
         (choices.constant, "a table in constant memory is part of the kernel, so the grid must be known"),
         (!choices.share.is_empty(), "where the cells of a shared layout stand depends on the grid"),
         (choices.checked, "a kernel for any grid cannot check its indices"),
-        (access.has_patches(), "where patches are depends on the grid"),
     ];
     if let (None, Some((_, why))) = (target, of_grid.into_iter().find(|(is_chosen, _)| *is_chosen)) {
         return Err(Refusal::new(why).help("give the grid: --grid 512x512x64"));

@@ -143,6 +143,11 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
         false => of_tile(stencil, choices, chosen, walker, tile)?,
         true => of_patches(stencil, choices, chosen, walker, tile)?,
     };
+    // How many places there are the table does not say.
+    plan.wide |= target.is_none() && plan.patches.is_some();
+    if let Some(Patches { lone, .. }) = &mut plan.patches {
+        lone.wide = plan.wide;
+    }
     if let Some(target) = target {
         let known_grid = fix(&plan, target)?;
         plan.wide |= plan.last_index(&known_grid) > i32::MAX as u128;
@@ -521,6 +526,9 @@ impl Plan {
 /// Bytes that one instruction moves.
 const AT_ONCE: usize = 16;
 
+/// The most blocks that a multiprocessor has room for.
+const BLOCKS: u32 = 32;
+
 /// Multiprocessors of an H100 or H200.
 const MULTIPROCESSORS: usize = 132;
 
@@ -547,7 +555,7 @@ impl Plan {
     pub fn blocks_at_once(&self) -> Option<u32> {
         let threads: u32 = self.choices.block.iter().product();
         let warps = self.access.warps(&self.choices.knobs, self.choices.precision)?;
-        Some((warps / threads.div_ceil(32)).max(1))
+        Some((warps / threads.div_ceil(32)).clamp(1, BLOCKS))
     }
 }
 

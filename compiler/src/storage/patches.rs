@@ -18,7 +18,7 @@ pub const TABLE: (&str, &str) = (
 );
 
 /// Entries behind the last row, which a warp that looks ahead loads, and nobody uses.
-const BEHIND: usize = 32;
+pub const BEHIND: usize = 32;
 
 /// What patches are found for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

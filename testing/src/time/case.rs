@@ -80,6 +80,11 @@ pub fn plans(precision: Precision) -> Vec<ProgramPlan> {
         let choices = Choices { fastest: Fastest::Levels, ..plan.choices };
         ProgramPlan { choices, ..plan }
     };
+    let of_patches = |plan: ProgramPlan| {
+        let access = "patches".to_owned();
+        let choices = Choices { block: Choices::usual_block(&access), access, ..plan.choices };
+        ProgramPlan { choices, ..plan }
+    };
     vec![
         plan(PlanKind::Separate, 1, "regular"),
         plan(PlanKind::Merged, 1, "compressed"),
@@ -93,6 +98,7 @@ pub fn plans(precision: Precision) -> Vec<ProgramPlan> {
         plan(PlanKind::Resident, 1, "regular"),
         by_levels(plan(PlanKind::Merged, 1, "regular")),
         by_levels(plan(PlanKind::Recomputed, 1, "uncompressed")),
+        of_patches(by_levels(plan(PlanKind::Merged, 1, "uncompressed"))),
     ]
 }
 
@@ -147,7 +153,8 @@ impl subject::Case for Case {
         let precision = if pick(&[0, 1]) == 0 { Precision::F32 } else { Precision::F64 };
         let mut plans = plans(precision);
         // Most of the last ones refuse what is no circle.
-        let plan = if kind == Kind::Circles { pick(&[4, 5, 6, 7, 8, 9, 9]) } else { pick(&[0, 1, 2, 3, 6, 10, 11]) };
+        let plan =
+            if kind == Kind::Circles { pick(&[4, 5, 6, 7, 8, 9, 9]) } else { pick(&[0, 1, 2, 3, 6, 10, 11, 12]) };
         Self { seed, timed, extents, precision, plan: plans.remove(plan) }
     }
 
