@@ -7,10 +7,12 @@ use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::Path;
 use stencilc_compiler::cuda::{self, Kernel};
+use stencilc_compiler::ir;
 use stencilc_compiler::ir::Handle;
 use stencilc_compiler::names::path_name;
 use stencilc_compiler::plan::phases::Phase;
 use stencilc_compiler::plan::{self, Plan};
+use stencilc_compiler::storage::Placement;
 use stencilc_runtime::emulate;
 use stencilc_runtime::nvrtc::Kind;
 use stencilc_runtime::{Error, Result};
@@ -195,9 +197,24 @@ fn make(args: &Args, emit: Emit, json: bool, tell: &mut dyn FnMut(&str) -> Resul
 fn plan_as_json(plan: &Plan) -> Value {
     let known_grid = plan.known_grid.as_ref();
     let neighbours = plan.neighbours.iter().map(|path| json!({ "name": path_name(path), "path": path.to_string() }));
-    let relations = plan.relations.iter().map(path_name);
-    let hops =
-        plan.hops.iter().map(|hop| json!({ "to": path_name(&hop.path), "from": hop.from, "relation": hop.relation }));
+    // Patches have a table of their own, and nothing to follow.
+    let is_followed = plan.patches.is_none();
+    let relations = plan.relations.iter().filter(|_| is_followed).map(path_name);
+    let hops = plan.hops.iter().filter(|_| is_followed);
+    let hops = hops.map(|hop| json!({ "to": path_name(&hop.path), "from": hop.from, "relation": hop.relation }));
+    let patches = plan.patches.as_ref().map(|own| {
+        let footprint = own.wanted.footprint.iter().map(|&offset| path_name(&ir::Path::from_offset(offset)));
+        let (rows, lone) = match known_grid.map(|known_grid| &known_grid.layout.placement) {
+            Some(&Placement::Patches { rows, lone }) => (Some(rows), Some(lone)),
+            _ => (None, None),
+        };
+        json!({
+            "footprint": footprint.collect::<Vec<_>>(),
+            "of_lone": own.wanted.lone.iter().map(path_name).collect::<Vec<_>>(),
+            "rows": rows,
+            "lone": lone,
+        })
+    });
     let values = plan.phases.iter().flat_map(|phase| &phase.schedule.values).map(|((def, path), item)| {
         let name = format!("{}.{}", plan.stencil.defs[*def].name, def.index());
         json!({ "name": name, "path": path.to_string(), "block": item.block().index() })
@@ -217,6 +234,8 @@ fn plan_as_json(plan: &Plan) -> Value {
         "values": values.collect::<Vec<_>>(),
         "outputs": outputs.collect::<Vec<_>>(),
         "tile": plan.tile.columns,
+        "levels_of_tile": plan.tile.levels,
+        "patches": patches,
         "run_width": plan.run_width(),
     })
 }
@@ -237,7 +256,10 @@ fn plan_as_text(plan: &Plan) -> String {
             rows.push(vec!["blocks".into(), format!("{x}x{y}x{z}")]);
         }
     }
-    if plan.tile.columns != [1, 1] {
+    if plan.patches.is_some() {
+        let [i, j] = plan.tile.columns;
+        rows.push(vec!["patch".into(), format!("{i}x{j} columns a warp, {} levels a lane", plan.tile.levels)]);
+    } else if plan.tile.columns != [1, 1] {
         let [i, j] = plan.tile.columns;
         let moved = plan.run_width().map_or("each alone".into(), |width| format!("{width} at once"));
         rows.push(vec!["tile".into(), format!("{i}x{j} cells a thread; elements are moved {moved}")]);

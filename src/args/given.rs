@@ -67,7 +67,7 @@ impl Names {
     pub fn refuse_idle(&self, kernels: &[Choices]) -> stencilc_runtime::Result<()> {
         for own in plan::options() {
             // Where several values can be given, the name says so.
-            let is_given = self.0.iter().any(|name| name == own || name.strip_suffix('s') == Some(own));
+            let is_given = self.0.iter().any(|name| *name == own || *name == super::knobs::several(own));
             let refusals: Option<Vec<_>> = kernels.iter().map(|kernel| plan::idle(own, kernel)).collect();
             if let (true, Some(first)) = (is_given, refusals.and_then(|all| all.into_iter().next())) {
                 let refusal: stencilc_runtime::Error = first.into();

@@ -35,9 +35,9 @@ impl KnobLists {
 }
 
 /// The name of the option that takes several settings of a knob.
-fn several(knob: &Knob) -> String {
-    let ending = if knob.name.ends_with("ch") { "es" } else { "s" };
-    format!("{}{ending}", knob.name)
+pub(super) fn several(name: &str) -> String {
+    let ending = if name.ends_with("ch") { "es" } else { "s" };
+    format!("{name}{ending}")
 }
 
 /// What is usual, for the help.
@@ -89,7 +89,7 @@ impl KnobLists {
     pub fn widened(command: Command) -> Command {
         knobs().into_iter().fold(command, |command, knob| {
             let help = format!("{}; several with commas between them", knob.summary);
-            command.mut_arg(several(knob), |own| own.help(help).default_values(knob.searched))
+            command.mut_arg(several(knob.name), |own| own.help(help).default_values(knob.searched))
         })
     }
 }
@@ -97,7 +97,7 @@ impl KnobLists {
 impl Args for KnobLists {
     fn augment_args(command: Command) -> Command {
         command.args(knobs().into_iter().map(|knob| {
-            let own = option(knob, several(knob)).value_name(format!("{},...", knob.form));
+            let own = option(knob, several(knob.name)).value_name(format!("{},...", knob.form));
             let help = format!("{}; several with commas between them. {}", knob.summary, usual(knob));
             own.value_delimiter(',').action(ArgAction::Append).help(help)
         }))
@@ -111,7 +111,7 @@ impl Args for KnobLists {
 impl FromArgMatches for KnobLists {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let given = |knob: &'static Knob| {
-            let settings = matches.get_many::<Setting>(&several(knob))?;
+            let settings = matches.get_many::<Setting>(&several(knob.name))?;
             Some((knob, settings.cloned().collect()))
         };
         Ok(Self(knobs().into_iter().filter_map(given).collect()))

@@ -4,6 +4,8 @@ use super::ALL;
 use stencilc_compiler::plan::{Choices, variants};
 use stencilc_compiler::storage;
 use stencilc_compiler::storage::fastest::FASTEST;
+use stencilc_compiler::storage::fields::FIELDS;
+use stencilc_compiler::storage::neighbors::NEIGHBORS;
 
 /// Of each choice names, or [`ALL`].
 #[derive(clap::Args)]
@@ -61,7 +63,19 @@ impl VariantArgs {
         let named = self.fastest.as_ref().and_then(|names| first(names));
         let fastest = named.and_then(|name| FASTEST.into_iter().find(|own| own.name() == name));
         let fastest = fastest.unwrap_or_else(|| Choices::usual_fastest(&access));
-        Choices { storage, fastest, access, ..Choices::default() }
+        let usual = Choices::default();
+        let neighbors = NEIGHBORS.into_iter().find(|own| first(&self.neighbors).as_deref() == Some(own.name()));
+        let fields = FIELDS.into_iter().find(|own| first(&self.fields).as_deref() == Some(own.name()));
+        Choices {
+            block: Choices::usual_block(&access),
+            neighbors: neighbors.unwrap_or(usual.neighbors),
+            layout: first(&self.layout).unwrap_or_else(|| usual.layout.clone()),
+            fields: fields.unwrap_or(usual.fields),
+            storage,
+            fastest,
+            access,
+            ..usual
+        }
     }
 }
 

@@ -122,7 +122,7 @@ pub trait Access: Sync {
         false
     }
 
-    /// The elements of fields that it loads by itself, before the first use: of strategies that give a thread one level. Whoever uses
+    /// The elements of fields that it loads by itself, before the first use: of strategies that give a thread one level, or a tile's. Whoever uses
     /// any other loads it there. Where all threads of a block are together, those without a cell are there as well.
     fn elements(&self, _own: &mut Builder, _reads: &Reads) -> Elements {
         Elements::new()
@@ -140,6 +140,8 @@ pub struct Reads<'a> {
     pub arrays: &'a BTreeMap<FieldId, ArrayId>,
     /// How far the stencil reaches along i and j.
     pub extents: Extents,
+    /// How many levels a thread computes together.
+    pub levels: u32,
     /// How many elements of a field that follow each other can be moved at once; nothing if each moves alone.
     pub run_width: &'a dyn Fn(FieldId) -> Option<u32>,
     /// The neighbours, and what their addresses are made of.
@@ -198,7 +200,7 @@ pub struct Neighbourhood<'a> {
 /// How many levels a thread computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelsPerThread {
-    /// One.
+    /// One, or as many as its tile has.
     One,
     /// Several that follow each other.
     Slice(u32),

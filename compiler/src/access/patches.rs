@@ -19,7 +19,7 @@ const KNOBS: [Knob; 3] = [
         usual: |_| &[2, 2],
         is_possible: |columns| matches!(columns, [1 | 2 | 4, 1 | 2 | 4]),
         others: ["columns a patch are not possible", "a patch has 1, 2 or 4 columns along i and along j, as 4x2"],
-        searched: &["1x1", "2x1", "2x2", "4x2"],
+        searched: &["1x1", "2x2", "4x2"],
     },
     Knob {
         name: "lane",
@@ -28,7 +28,7 @@ const KNOBS: [Knob; 3] = [
         usual: |_| &[2],
         is_possible: |levels| matches!(levels, [1 | 2 | 4]),
         others: ["levels a lane are not possible", "a lane computes 1, 2 or 4 levels, as 2"],
-        searched: &["1", "2", "4"],
+        searched: &["1", "2"],
     },
     Knob {
         name: "room",
@@ -37,7 +37,7 @@ const KNOBS: [Knob; 3] = [
         usual: |_| &[16],
         is_possible: |warps| matches!(warps, [4..=64]),
         others: ["warps a multiprocessor are not possible", "4 to 64 are, as 16"],
-        searched: &["12", "16", "20", "28"],
+        searched: &["16", "32"],
     },
 ];
 
@@ -97,8 +97,10 @@ impl Access for Patches {
         }
         if storage.constant().is_some() {
             return Some(
-                Refusal::new(format!("`patches` access has a table of its own, so there is nothing of {name} storage"))
-                    .help("give --storage uncompressed"),
+                Refusal::new(format!(
+                    "`patches` access has a table of its own, and no use for those of {name} storage"
+                ))
+                .help("give --storage uncompressed"),
             );
         }
         (storage.strides().level != Stride::One).then(|| {
@@ -112,9 +114,12 @@ impl Access for Patches {
         let mut runs = Elements::new();
         let mut read: BTreeMap<(FieldId, Path), BTreeSet<i32>> = BTreeMap::new();
         for (field, path) in reads.sure {
-            let width = (reads.run_width)(*field).unwrap_or(1);
-            if (0..width as i32).contains(&path.levels()) {
-                read.entry((*field, path.clone().without_levels())).or_default().insert(path.levels());
+            let Some(width) = (reads.run_width)(*field) else { continue };
+            // Other levels than the thread's own need not all be there.
+            if (0..reads.levels as i32).contains(&path.levels()) {
+                let first = path.levels() / width as i32 * width as i32;
+                let start = path.clone().without_levels().then(&Path::levels_only(first));
+                read.entry((*field, start)).or_default().insert(path.levels() - first);
             }
         }
         for ((field, path), levels) in read {

@@ -165,8 +165,8 @@ impl<'a> Writer<'a> {
         let declared = &plan.stencil.fields[field];
         // Columns, and levels, have the value of a field on fewer axes together.
         let (column, levels) = (item.at.clone().without_levels(), item.at.levels());
-        let is_only_along_levels = declared.place.levels != Levels::None;
-        if (!declared.place.horizontal && !column.is_here()) || (!is_only_along_levels && levels != 0) {
+        let has_levels = declared.place.levels != Levels::None;
+        if (!declared.place.horizontal && !column.is_here()) || (!has_levels && levels != 0) {
             return;
         }
         let value = self.body(body, item, None);

@@ -83,6 +83,7 @@ pub(super) fn elements(frame: &Frame, own: &mut Builder, cell: Cell) -> Elements
         sure: &plan.surely_read(),
         arrays: &frame.inputs,
         extents: extents(&plan.stencil),
+        levels: plan.tile.levels,
         run_width: &|field| plan.run_width_of(field),
         neighbourhood: frame.neighbourhood(),
         cell,

@@ -33,7 +33,10 @@ pub fn work(plan: &Plan, levels: usize, evaluations: &[(&Evaluation, usize)]) ->
         let own = plan.levels_of_a_thread(levels);
         let cells = (plan.tile.columns.iter().product::<u32>() as usize * own) as f64;
         let wanted = plan.wanted.len();
-        let table_loads = patches.wanted.width().div_ceil(32) as f64 / cells;
+        // Unless its warps have several.
+        let width = patches.wanted.width();
+        let loads = if plan.choices.block[0].is_multiple_of(32) { width.div_ceil(32) } else { width };
+        let table_loads = loads as f64 / cells;
         return Work { levels: own, index_variables: wanted, lookups: wanted as f64 / cells, table_loads };
     }
     // Nothing but what leads to the neighbours.

@@ -198,7 +198,7 @@ fn sizes(plan: &Plan, own: &mut Builder, tables: Vec<ArrayId>) -> Sizes {
     let first = size("k_first", level(&|known_grid| known_grid.region.k.start), Type::I32, Size::LevelFirst);
     let end = size("k_end", level(&|known_grid| known_grid.region.k.end), Type::I32, Size::LevelEnd);
     let level_count = size("nk", value(&|known_grid| known_grid.grid.nk), Type::I32, Size::Levels);
-    let sizes = plan.storage.sizes().iter().enumerate().map(|(number, (name, _))| {
+    let sizes = plan.sizes().iter().enumerate().map(|(number, (name, _))| {
         size(name, value(&|known_grid| known_grid.layout.sizes[number]), index, Size::Own(number))
     });
     let sizes = sizes.collect();

@@ -30,7 +30,8 @@ struct Rows {
 impl Rows {
     /// The index of a row's first entry; of the last row, if there are not so many.
     fn start(&self, own: &mut Builder, row: ValueId) -> ValueId {
-        own.term(row.at_most(self.count.minus(1)).times(self.width))
+        let there = row.less(self.count).picks(row, self.count.minus(1));
+        own.term(there.times(self.width))
     }
 
     /// What a lane loads of a row.

@@ -119,7 +119,7 @@ impl<'a> Host<'a> {
             }
         }
         let bounds = plan.bounds().iter().flat_map(|(first, end)| [*first, *end]);
-        let sizes = plan.storage.sizes().iter().map(|(name, _)| *name);
+        let sizes = plan.sizes().iter().map(|(name, _)| *name);
         let tables = plan.tables().into_iter().map(|(name, _)| name);
         let all = ["ni", "nj", "nk"].into_iter().chain(bounds).chain(sizes).chain(tables);
         let mut own = BTreeMap::new();
@@ -246,15 +246,14 @@ impl<'a> Host<'a> {
             add("int", &["ni", "nj"], "columns along i and j, halo included");
         } else {
             for (first, end) in plan.bounds() {
-                let meaning = match plan.patches {
-                    Some(_) => "the rows of the table to compute: first, which is 0, and one past the last",
-                    None => "the cells of a plane to compute: first, and one past the last",
-                };
-                add("int", &[first, end], meaning);
+                match plan.patches {
+                    Some(_) => add("int", &[end], "the rows of the table"),
+                    None => add("int", &[first, end], "the cells of a plane to compute: first, and one past the last"),
+                }
             }
         }
         add("int", &["nk"], "levels");
-        for (size, meaning) in plan.storage.sizes() {
+        for (size, meaning) in plan.sizes() {
             add("long long", &[size], meaning);
         }
         for (table, meaning) in plan.tables() {
@@ -280,6 +279,7 @@ impl<'a> Host<'a> {
                 let along = |name, low: i32, high| [low.unsigned_abs().to_string(), less(name, high)];
                 vec![along("ni", low.i, high.i), along("nj", low.j, high.j)]
             }
+            None if plan.patches.is_some() => bounds.iter().map(|(_, end)| ["0".to_owned(), member(end)]).collect(),
             None => bounds.iter().map(|(first, end)| [member(first), member(end)]).collect(),
         };
         let declared = bounds.iter().zip(columns);
@@ -298,6 +298,13 @@ impl<'a> Host<'a> {
             }
         }
         checks.extend(misaligned(plan));
+        if let (Some(patches), Some(room)) = (&plan.patches, plan.room_for_patches()) {
+            checks.push(format!("1LL * {} > INT_MAX - {room}", turns(plan)));
+            if plan.known_grid.is_none() {
+                let behind = patches::BEHIND;
+                checks.push(format!("1LL * row_end * {} > INT_MAX - {behind}", patches.wanted.width()));
+            }
+        }
         checks.extend(divisors(plan).into_iter().map(|param| format!("{} == 0", self.param(&param))));
         if !plan.stencil.sweeps.is_empty() {
             checks.push("k_first > 0 || k_end < nk".to_owned());
@@ -379,7 +386,10 @@ fn layout_text(plan: &Plan, place: &Identifier) -> Vec<String> {
     match known_grid {
         Some(known_grid) => {
             lines.push(format!("Computed: {}.", known_grid.region));
-            if let Some(width) = plan.run_width() {
+            if plan.run_width().is_some() && plan.patches.is_some() {
+                lines.push("Of each array the first computed element is aligned to 16 bytes, or".into());
+                lines.push("cudaErrorInvalidValue is returned.".into());
+            } else if let Some(width) = plan.run_width() {
                 lines.push(format!("Of each array the first computed element is aligned to {width} elements, or"));
                 lines.push("cudaErrorInvalidValue is returned.".into());
             }
@@ -451,14 +461,18 @@ fn divisors(plan: &Plan) -> BTreeSet<String> {
     params.collect()
 }
 
+/// How many groups of patches there are, each once for as many levels as a block has.
+fn turns(plan: &Plan) -> String {
+    let [x, y, z] = plan.choices.block;
+    let (levels, group) = (x * plan.tile.levels, y * z);
+    let slices = format!("((k_end - k_first + {}) / {levels})", levels - 1);
+    format!("((row_end - row_first + {}) / {group}) * {slices}", group - 1)
+}
+
 /// How many blocks are launched along x, y and z.
 fn blocks(plan: &Plan) -> String {
     if let Some(room) = plan.room_for_patches() {
-        let [x, y, z] = plan.choices.block;
-        let (levels, group) = (x * plan.tile.levels, y * z);
-        let slices = format!("((k_end - k_first + {}) / {levels})", levels - 1);
-        let turns = format!("(row_end - row_first + {}) / {group} * {slices}", group - 1);
-        let blocks = format!("({turns} + 1) / 2");
+        let blocks = format!("({} + 1) / 2", turns(plan));
         return format!("{blocks} < {room} ? {blocks} : {room}, 1, 1");
     }
     let mut blocks = ["1", "1", "1"].map(str::to_owned);

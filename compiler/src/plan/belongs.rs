@@ -27,7 +27,12 @@ pub(super) const SOME: [OfSome; 5] = [
     OfSome {
         name: "neighbors",
         is_planned: |choices| choices.neighbors != Neighbors::Direct,
-        refusal: |_, _, storage| {
+        refusal: |_, access, storage| {
+            if access.has_patches() {
+                let why =
+                    format!("`{}` access has a row of columns for each patch, and follows no steps", access.name());
+                return Some(Refusal::new(why).help("another access can: --access idxvar"));
+            }
             let why = || format!("{} storage has no tables of neighbours to follow step by step", storage.name());
             (!storage.has_tables()).then(|| Refusal::new(why()).help(TABLES))
         },

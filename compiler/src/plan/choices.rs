@@ -240,11 +240,6 @@ pub(super) fn check(
     if let Some(refusal) = access.refusal(storage) {
         return Err(refusal);
     }
-    if access.has_patches() && choices.neighbors != Neighbors::Direct {
-        let name = access.name();
-        return Err(Refusal::new(format!("`{name}` access has a row of columns for each patch, and follows no steps"))
-            .help("leave --neighbors out"));
-    }
     let planned = SOME.iter().filter(|own| (own.is_planned)(choices));
     if let Some(refusal) = planned.filter_map(|own| (own.refusal)(choices, access, storage)).next() {
         return Err(refusal);
@@ -332,7 +327,7 @@ pub(super) fn check_fixed(choices: &Choices, storage: &dyn Storage, known_grid: 
         return Err(Refusal::new(format!(
             "a checked kernel tells columns by planes, and {name} storage with levels that follow each other has none"
         ))
-        .help("leave --checked out, or look for the fault with --fastest columns"));
+        .help("leave --checked out, or look for the fault with --access idxvar --fastest columns"));
     }
     if choices.checked && known_grid.grid.columns() as u128 * 3 > i32::MAX as u128 {
         return Err(Refusal::new(format!("the grid {} has too many columns for a checked kernel", known_grid.grid))

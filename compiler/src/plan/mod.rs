@@ -30,6 +30,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Bytes that one instruction moves.
+const AT_ONCE: usize = 16;
+
+/// The most blocks that a multiprocessor has room for.
+const BLOCKS: u32 = 32;
+
+/// Multiprocessors of an H100 or H200.
+const MULTIPROCESSORS: usize = 132;
+
 /// A grid that is known when compiling: its extents, strides and tables are constants.
 #[derive(Clone, Debug)]
 pub struct KnownGrid {
@@ -171,8 +180,9 @@ fn of_patches(
     walker: Walker,
     tile: Tile,
 ) -> Result<Plan, Refusal> {
+    // The tile's schedule knows sums of steps alone: of each that it reads there has to be a path.
     let one = Tile { columns: [1, 1], ..tile };
-    let lone = of_tile(stencil, choices, chosen, walker, one)?;
+    let lone = of_tile(stencil, choices, chosen, walker.keeping_sums(), one)?;
     let mut plan = of_tile(stencil, choices, chosen, Walker::rows(), tile)?;
     let here = Path::default();
     // Columns of the tile come first, which are written.
@@ -182,8 +192,7 @@ fn of_patches(
     footprint.retain(|offset| seen.insert(*offset));
     let lone_columns: Vec<Path> = std::iter::once(here).chain(lone.neighbours.iter().cloned()).collect();
     let paths = lone.path_classes.representatives().unwrap_or_else(|| lone_columns.clone());
-    let [_, y, z] = choices.block;
-    let wanted = patches::Wanted { columns: tile.columns, group: y * z, footprint, lone: lone_columns, paths };
+    let wanted = patches::Wanted { columns: tile.columns, footprint, lone: lone_columns, paths };
     plan.patches = Some(Patches { lone: Box::new(lone), wanted });
     Ok(plan)
 }
@@ -344,6 +353,10 @@ fn fix(plan: &Plan, target: Target) -> Result<KnownGrid, Refusal> {
         None => Arc::new(request.layout(plan.storage)),
     };
     let entries = layout.tables.iter().map(Vec::len).max().unwrap_or(0);
+    if entries > i32::MAX as usize && plan.patches.is_some() {
+        return Err(Refusal::new(format!("a table of {entries} columns of patches is more than an index can reach"))
+            .help("give larger patches, as --patch 4x2, or another access: --access idxvar"));
+    }
     if entries > i32::MAX as usize {
         return Err(Refusal::new(format!("a table of {entries} neighbours is more than an index can reach"))
             .help("--neighbors chasing needs smaller tables, and --storage compressed smaller ones yet"));
@@ -380,14 +393,16 @@ impl Plan {
     pub fn run_width_of(&self, field: FieldId) -> Option<u32> {
         let declared = &self.stencil.fields[field];
         let width = self.run_width().filter(|_| declared.place.horizontal)?;
-        let bytes = width as usize * declared.stored.bytes(self.choices.precision);
-        let is_moved = self.patches.is_none() || (declared.place.levels != Levels::None && bytes <= AT_ONCE);
-        is_moved.then_some(width)
+        if !self.access.has_patches() {
+            return Some(width);
+        }
+        let most = AT_ONCE / declared.stored.bytes(self.choices.precision);
+        Some(width.min(most as u32)).filter(|&width| width > 1 && declared.place.levels != Levels::None)
     }
 
     /// How many elements of a field that follow each other, along i or along levels, are moved at once; nothing if each moves alone.
     pub fn run_width(&self) -> Option<u32> {
-        if self.patches.is_some() {
+        if self.access.has_patches() {
             let is_plain = self.choices.fields == Fields::Soa && !self.choices.checked;
             return Some(self.tile.levels).filter(|&levels| levels > 1 && is_plain);
         }
@@ -427,6 +442,12 @@ impl Plan {
             Some(_) => &[("row_first", "row_end")],
             None => self.storage.bounds(),
         }
+    }
+
+    /// The sizes that addresses are made of, and what they mean: patches need no lengths of tables.
+    pub fn sizes(&self) -> &[(&'static str, &'static str)] {
+        let all = self.storage.sizes();
+        if self.access.has_patches() { &all[..1] } else { all }
     }
 
     /// How the computed columns stand in the plane.
@@ -500,7 +521,7 @@ impl Plan {
     /// There are more blocks than a launch can have.
     pub fn launch(&self, known_grid: &KnownGrid) -> Result<[u32; 3], Refusal> {
         if self.patches.is_some() {
-            return Ok(self.launch_of_patches(known_grid));
+            return self.launch_of_patches(known_grid);
         }
         let columns = self.storage.columns(&known_grid.region, &known_grid.layout);
         let columns = columns.iter().zip(self.tile.columns).map(|(range, tile)| range.len().div_ceil(tile as usize));
@@ -521,29 +542,24 @@ impl Plan {
         }
         Ok(blocks.map(|blocks| blocks as u32))
     }
-}
 
-/// Bytes that one instruction moves.
-const AT_ONCE: usize = 16;
-
-/// The most blocks that a multiprocessor has room for.
-const BLOCKS: u32 = 32;
-
-/// Multiprocessors of an H100 or H200.
-const MULTIPROCESSORS: usize = 132;
-
-impl Plan {
     /// Blocks for patches: as many as find room at once, each for several groups of patches; with fewer than two there is nothing to look
     /// ahead to.
-    fn launch_of_patches(&self, known_grid: &KnownGrid) -> [u32; 3] {
+    fn launch_of_patches(&self, known_grid: &KnownGrid) -> Result<[u32; 3], Refusal> {
         let [x, y, z] = self.choices.block;
         let rows = match known_grid.layout.placement {
             Placement::Patches { rows, .. } => rows,
             _ => 0,
         };
         let slices = known_grid.region.k.len().div_ceil((x * self.tile.levels) as usize);
-        let turns = rows.div_ceil((y * z) as usize) * slices;
-        [turns.div_ceil(2).clamp(1, self.room_for_patches().unwrap_or(1)) as u32, 1, 1]
+        let turns = rows.div_ceil((y * z) as usize).saturating_mul(slices);
+        let room = self.room_for_patches().unwrap_or(1);
+        // Threads count turns, and look one ahead.
+        if turns > i32::MAX as usize - room {
+            return Err(Refusal::new(format!("{turns} groups of patches and levels are more than a thread can count"))
+                .help("give more threads with --block, as 32x4x1"));
+        }
+        Ok([turns.div_ceil(2).min(room) as u32, 1, 1])
     }
 
     /// How many blocks of a kernel of patches a GPU has room for at once.

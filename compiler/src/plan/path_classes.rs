@@ -20,12 +20,20 @@ pub struct Walker<'a> {
     adjacency: Option<&'a Adjacency>,
     /// The cells that are computed.
     cells: Vec<u32>,
+    /// Whether paths with different sums of steps stay apart, wherever they lead.
+    keeps_sums: bool,
     path_classes: PathClasses,
     /// Paths that stand for others, by a hash of where they lead.
     ends: HashMap<u64, Vec<Path>>,
 }
 
 impl PathClasses {
+    /// The paths that stand for all others; nothing where steps commute.
+    pub fn representatives(&self) -> Option<Vec<Path>> {
+        let own: BTreeSet<&Path> = self.known.as_ref()?.values().collect();
+        Some(own.into_iter().cloned().collect())
+    }
+
     /// The path that stands for walking `first`, then `second`. Levels add up.
     pub fn join(&self, first: &Path, second: &Path) -> Path {
         let path = first.then(second);
@@ -40,27 +48,27 @@ impl PathClasses {
     }
 }
 
-impl PathClasses {
-    /// The paths that stand for all others; nothing where steps commute.
-    pub fn representatives(&self) -> Option<Vec<Path>> {
-        let own: BTreeSet<&Path> = self.known.as_ref()?.values().collect();
-        Some(own.into_iter().cloned().collect())
-    }
-}
-
 impl<'a> Walker<'a> {
     /// For grids whose columns stand in rows.
     pub fn rows() -> Self {
-        Self { adjacency: None, cells: Vec::new(), path_classes: PathClasses::default(), ends: HashMap::new() }
+        let (cells, path_classes, ends) = Default::default();
+        Self { adjacency: None, cells, keeps_sums: false, path_classes, ends }
     }
 
     /// For the cells of a grid that are computed.
     pub fn cells(adjacency: &'a Adjacency, cells: Vec<u32>) -> Self {
         let path_classes = PathClasses { known: Some(BTreeMap::new()) };
-        let mut walker = Self { adjacency: Some(adjacency), cells, path_classes, ends: HashMap::new() };
+        let (keeps_sums, ends) = (false, HashMap::new());
+        let mut walker = Self { adjacency: Some(adjacency), cells, keeps_sums, path_classes, ends };
         // A path that leads back is no path.
         walker.find(&Path::default());
         walker
+    }
+
+    /// The same, where of paths that lead to the same cells only those are one that have the same sum of steps: a path for each sum is
+    /// there.
+    pub fn keeping_sums(self) -> Self {
+        Self { keeps_sums: true, ..self }
     }
 
     /// As [`PathClasses::join`], for any paths.
@@ -85,7 +93,8 @@ impl<'a> Walker<'a> {
         let mut hasher = DefaultHasher::new();
         self.cells.iter().for_each(|&cell| end(&steps, cell).hash(&mut hasher));
         let alike = self.ends.entry(hasher.finish()).or_default();
-        let same = alike.iter().find(|other| {
+        let keeps_sums = self.keeps_sums;
+        let same = alike.iter().filter(|other| !keeps_sums || other.offset() == path.offset()).find(|other| {
             let others: Vec<Step> = other.units().collect();
             self.cells.iter().all(|&cell| end(&steps, cell) == end(&others, cell))
         });
@@ -123,5 +132,8 @@ mod tests {
         let up = Path::levels_only(1);
         assert_eq!(cells.join(&path(&[top]), &path(&[right])), path(&[top, right]));
         assert_eq!(cells.join(&up, &path(&[right])), path(&[top, right]).then(&up), "found before");
+        let mut sums = Walker::cells(&adjacency, vec![0]).keeping_sums();
+        assert_eq!(sums.join(&path(&[]), &path(&[left])), path(&[left]), "0 is left of itself, one step away");
+        assert_eq!(sums.join(&path(&[left]), &path(&[right])), path(&[left, right]), "and right of that is 1");
     }
 }

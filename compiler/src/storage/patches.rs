@@ -25,8 +25,6 @@ pub const BEHIND: usize = 32;
 pub struct Wanted {
     /// Columns of a patch along i and j.
     pub columns: [u32; 2],
-    /// How many patches a block of threads computes at once: such groups are compact.
-    pub group: u32,
     /// The columns in the row of a patch, from its first one: its own ones come first.
     pub footprint: Vec<Offset>,
     /// The columns in the row of a lone column: itself first.
@@ -61,7 +59,7 @@ pub fn laid_out(layout: Layout, request: &LayoutRequest, wanted: &Wanted) -> Lay
     let mut rows = rows(request, wanted);
     let lone = rows.iter().filter(|row| row.is_lone).count();
     let count = rows.len();
-    bisect(&mut rows, wanted.group.max(1) as usize);
+    bisect(&mut rows);
     let super::Columns::Places(places) = &layout.columns else { return layout };
     let width = wanted.width();
     let mut table = vec![0; count * width + BEHIND];
@@ -323,13 +321,17 @@ impl<'a> Boxes<'a> {
                 known[slot] = end;
             }
         }
-        Some([own, self.footprint.iter().map(|&slot| known[slot]).collect()])
+        let columns: Vec<u32> = self.footprint.iter().map(|&slot| known[slot]).collect();
+        (!columns.contains(&NONE)).then_some([own, columns])
     }
 }
 
-/// Sorts rows so that each group of so many is compact, and so are groups of groups.
-fn bisect(rows: &mut [Row], group: usize) {
-    if rows.len() <= group {
+/// The most rows that a block of threads computes at once, as far as anybody would give it so many.
+const GROUP: usize = 64;
+
+/// Sorts rows so that those that follow each other are compact: so many from a multiple of as many on, and groups of these.
+fn bisect(rows: &mut [Row]) {
+    if rows.len() <= 1 {
         return;
     }
     let extent = |axis: usize| {
@@ -337,15 +339,18 @@ fn bisect(rows: &mut [Row], group: usize) {
         along.clone().fold(f64::NEG_INFINITY, f64::max) - along.fold(f64::INFINITY, f64::min)
     };
     let axis = usize::from(extent(0) <= extent(1));
-    let middle = rows.len().div_ceil(group) / 2 * group;
+    let middle = match rows.len() {
+        few @ ..=GROUP => few.next_power_of_two() / 2,
+        many => many.div_ceil(GROUP) / 2 * GROUP,
+    };
     let key = |row: &Row| (row.centre[axis], row.centre[1 - axis], row.own[0]);
     rows.select_nth_unstable_by(middle, |a, b| {
         let (a, b) = (key(a), key(b));
         a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2))
     });
     let (before, after) = rows.split_at_mut(middle);
-    bisect(before, group);
-    bisect(after, group);
+    bisect(before);
+    bisect(after);
 }
 
 #[cfg(test)]
@@ -374,7 +379,7 @@ mod tests {
                 }
             }
         }
-        Wanted { columns, group: 4, footprint, lone: paths.clone(), paths }
+        Wanted { columns, footprint, lone: paths.clone(), paths }
     }
 
     /// Every column is computed once, and every path from it leads to the column in its row. Returns how many rows there are, and how
@@ -453,12 +458,12 @@ mod tests {
 
     #[test]
     fn groups_are_compact() {
-        let wanted = Wanted { group: 4, ..wanted([2, 2]) };
+        let wanted = wanted([2, 2]);
         let region = Region::rows(2..66, 2..66, 0..1);
         let topology = Topology::Rows { ni: 68, nj: 68 };
         let request = LayoutRequest { patches: Some(&wanted), ..LayoutRequest::new(topology, &region) };
         let mut all = rows(&request, &wanted);
-        bisect(&mut all, 4);
+        bisect(&mut all);
         for group in all.chunks(4) {
             for axis in [0, 1] {
                 let along = || group.iter().map(|row| row.centre[axis]);

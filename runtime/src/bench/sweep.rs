@@ -37,10 +37,12 @@ pub struct Swept {
     pub refused: BTreeMap<String, usize>,
 }
 
-/// What says which kernels run on the same fields.
-pub(crate) fn layout(choices: &Choices) -> [String; 5] {
+/// What says which kernels run on the same fields, and tables: those of patches depend on how large they are.
+pub(crate) fn layout(choices: &Choices) -> [String; 6] {
     let Choices { storage, layout, neighbors, fields, fastest, .. } = choices;
-    [storage, layout, neighbors.name(), fields.name(), fastest.name()].map(str::to_owned)
+    let patch = choices.settings().find(|(knob, _)| knob.name == "patch");
+    let patch = patch.map_or_else(String::new, |(_, setting)| setting.to_string());
+    [storage, layout, neighbors.name(), fields.name(), fastest.name(), &patch].map(str::to_owned)
 }
 
 /// Kernels that are measured.
