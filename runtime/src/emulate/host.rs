@@ -28,7 +28,7 @@ typedef enum { cudaSuccess = 0, cudaErrorInvalidValue = 1 } cudaError_t;
 #define __forceinline__ inline
 #define __noinline__
 #define __launch_bounds__(...)
-static struct { int x, y, z; } blockIdx, blockDim, threadIdx;
+static struct { int x, y, z; } blockIdx, blockDim, gridDim, threadIdx;
 void __syncthreads();
 template <class T> T __shfl_sync(unsigned, T, int, int = 32);
 template <class T> T __shfl_down_sync(unsigned, T, unsigned, int = 32);
