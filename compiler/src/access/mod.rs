@@ -19,7 +19,7 @@ use crate::kernel::{ArrayId, ValueId};
 use crate::names::path_name;
 use crate::storage::fastest::Fastest;
 use crate::storage::neighbors::Hop;
-use crate::storage::{Along, Coordinates, Origin, Sizes, Storage, Stride};
+use crate::storage::{Along, Coordinates, Origin, Sizes, Storage, Stride, Tile};
 use knobs::{Knob, Knobs};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,7 +84,7 @@ pub trait Access: Sync {
     }
 
     /// How many warps a multiprocessor has to have room for; nothing if that is for compilers to decide.
-    fn warps(&self, _knobs: &Knobs, _precision: Precision) -> Option<u32> {
+    fn warps(&self, _knobs: &Knobs, _precision: Precision, _tile: &Tile) -> Option<u32> {
         None
     }
 

@@ -7,7 +7,7 @@ use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
 use crate::names::name_at;
 use crate::storage::fastest::Fastest;
-use crate::storage::{Storage, Stride};
+use crate::storage::{Storage, Stride, Tile};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What users can choose: the numbers decide how many registers a thread needs, and so how many warps there can be.
@@ -24,7 +24,7 @@ const KNOBS: [Knob; 3] = [
     Knob {
         name: "lane",
         form: "N",
-        summary: "Levels that a lane of a warp computes, for patches: 1, 2 or 4",
+        summary: "Levels that a lane of a warp computes at most, for patches: 1, 2 or 4",
         usual: |_| &[2],
         is_possible: |levels| matches!(levels, [1 | 2 | 4]),
         others: ["levels a lane are not possible", "a lane computes 1, 2 or 4 levels, as 2"],
@@ -33,10 +33,13 @@ const KNOBS: [Knob; 3] = [
     Knob {
         name: "room",
         form: "N",
-        summary: "Warps that a multiprocessor has to have room for, for patches: 4 to 64",
-        usual: |_| &[16],
-        is_possible: |warps| matches!(warps, [4..=64]),
-        others: ["warps a multiprocessor are not possible", "4 to 64 are, as 16"],
+        summary: "Warps that a multiprocessor has to have room for, for patches: 4 to 64, or 0 for as many as the patch lets expect",
+        usual: |_| &[0],
+        is_possible: |warps| matches!(warps, [0 | 4..=64]),
+        others: [
+            "warps a multiprocessor are not possible",
+            "4 to 64 are, as 16, and 0 for as many as the patch lets expect",
+        ],
         searched: &["16", "32"],
     },
 ];
@@ -78,9 +81,17 @@ impl Access for Patches {
         levels
     }
 
-    fn warps(&self, knobs: &Knobs, precision: Precision) -> Option<u32> {
+    fn warps(&self, knobs: &Knobs, precision: Precision, tile: &Tile) -> Option<u32> {
         let [warps] = KNOBS[2].of(knobs, precision);
-        Some(warps)
+        // What a thread keeps of its cells goes with how many bytes they are: warps that leave it enough registers
+        // (docs/performance.md, "Patches").
+        let bytes = tile.columns.iter().product::<u32>() as usize * tile.levels as usize * precision.bytes();
+        let expected = match bytes {
+            64.. => 16,
+            32.. => 28,
+            _ => 32,
+        };
+        Some(if warps == 0 { expected } else { warps })
     }
 
     fn has_patches(&self) -> bool {

@@ -270,17 +270,26 @@ fn tile(choices: &Choices, access: &dyn Access, target: Option<&Target>) -> Tile
         return Tile { columns, levels: 1, whole: columns.map(|columns| columns == 1) };
     };
     if access.has_patches() {
-        // All levels of a thread exist, and begin at an aligned one.
-        let Range { start, end } = target.region.k;
-        let fits = |levels: &u32| [start, end].iter().all(|level| level.is_multiple_of(*levels as usize));
-        let levels = [levels, 2].into_iter().find(|own| target.levels_known && *own <= levels && fits(own));
-        return Tile { columns, levels: levels.unwrap_or(1), whole: [true; 2] };
+        return Tile { columns, levels: levels_a_lane(choices, levels, target), whole: [true; 2] };
     }
     let computed = [target.region.i.len(), target.region.j.len()].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
     // Along i tiles are powers of two.
     let most = [1 << computed[0].max(1).ilog2(), computed[1].max(1)];
     let columns = [columns[0].min(most[0]), columns[1].min(most[1])];
     Tile { columns, levels: 1, whole: [0, 1].map(|axis| computed[axis].is_multiple_of(columns[axis])) }
+}
+
+/// How many levels a lane computes, and at most so many: all of them exist, and begin at an aligned one; and where fewer leave fewer lanes
+/// idle, it is those.
+fn levels_a_lane(choices: &Choices, most: u32, target: &Target) -> u32 {
+    let Range { start, end } = target.region.k;
+    let fits = |levels: u32| {
+        let is_whole = [start, end].iter().all(|level| level.is_multiple_of(levels as usize));
+        levels == 1 || (levels <= most && target.levels_known && is_whole)
+    };
+    let lanes = choices.block[0].max(1);
+    let turns = |levels: u32| (end - start).div_ceil((lanes * levels) as usize) * levels as usize;
+    [4, 2, 1].into_iter().filter(|&levels| fits(levels)).min_by_key(|&levels| turns(levels)).unwrap_or(1)
 }
 
 /// Neighbours, and the shapes of fields in which they are read or written. Near ones first: they are what a reader looks for.
@@ -570,7 +579,7 @@ impl Plan {
     /// How many blocks a multiprocessor has to have room for; nothing if that is for compilers to decide.
     pub fn blocks_at_once(&self) -> Option<u32> {
         let threads: u32 = self.choices.block.iter().product();
-        let warps = self.access.warps(&self.choices.knobs, self.choices.precision)?;
+        let warps = self.access.warps(&self.choices.knobs, self.choices.precision, &self.tile)?;
         Some((warps / threads.div_ceil(32)).clamp(1, BLOCKS))
     }
 }
@@ -603,6 +612,20 @@ mod tests {
         let wide = |nk| planned([64, 2, 1], Grid::rows(1 << 14, 1 << 14, nk)).wide;
         // Kernels come to the index of two planes more than there are.
         assert!(!wide(5) && wide(6) && wide(7));
+    }
+
+    /// Of the levels that a warp has at once, as few as can be are none of the column's.
+    #[test]
+    fn lanes_have_as_many_levels_as_leave_few_of_them_idle() {
+        let of = |first: usize, end: usize, most: u32, known: bool| {
+            let (grid, region) = (Grid::rows(4, 4, end), Region::rows(0..4, 0..4, first..end));
+            let (sharing, layouts) = (None, None);
+            let target = Target { grid, adjacency: None, region: &region, levels_known: known, sharing, layouts };
+            levels_a_lane(&Choices { block: [32, 4, 1], ..Choices::default() }, most, &target)
+        };
+        let levels = [64, 128, 90, 20, 63, 32].map(|end| of(0, end, 4, true));
+        assert_eq!(levels, [2, 4, 1, 1, 1, 1]);
+        assert_eq!([of(0, 128, 2, true), of(2, 128, 4, true), of(1, 64, 4, true), of(0, 64, 2, false)], [2, 2, 1, 1]);
     }
 
     #[test]
