@@ -111,7 +111,12 @@ impl Case {
         let variants: Vec<Choices> = variants().collect();
         // As often each storage as the others, though some have many more variants.
         let storage = STORAGES[pick(&[0, 1, 2, 3, 4, 5]) % STORAGES.len()].name();
-        let own: Vec<usize> = (0..variants.len()).filter(|&number| variants[number].storage == storage).collect();
+        let mut own: Vec<usize> = (0..variants.len()).filter(|&number| variants[number].storage == storage).collect();
+        // Patches have few variants.
+        let patches: Vec<usize> = own.iter().copied().filter(|&number| variants[number].access == "patches").collect();
+        if !patches.is_empty() && pick(&[0, 0, 0, 0, 1]) == 1 {
+            own = patches;
+        }
         let variant = variants[pick(&own)].clone();
         let mut choices = Choices {
             precision,

@@ -19,7 +19,7 @@ use crate::kernel::{ArrayId, ValueId};
 use crate::names::path_name;
 use crate::storage::fastest::Fastest;
 use crate::storage::neighbors::Hop;
-use crate::storage::{Along, Coordinates, Origin, Sizes, Storage, Stride, Tile};
+use crate::storage::{Along, Coordinates, Origin, Sizes, Storage, Stride};
 use knobs::{Knob, Knobs};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,8 +83,9 @@ pub trait Access: Sync {
         1
     }
 
-    /// How many warps a multiprocessor has to have room for; nothing if that is for compilers to decide.
-    fn warps(&self, _knobs: &Knobs, _precision: Precision, _tile: &Tile) -> Option<u32> {
+    /// How many warps a multiprocessor has to have room for, whose threads need so many registers; nothing if that is for compilers to
+    /// decide.
+    fn warps(&self, _knobs: &Knobs, _precision: Precision, _registers: u32) -> Option<u32> {
         None
     }
 

@@ -7,7 +7,7 @@ use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
 use crate::names::name_at;
 use crate::storage::fastest::Fastest;
-use crate::storage::{Storage, Stride, Tile};
+use crate::storage::{Storage, Stride};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What users can choose: the numbers decide how many registers a thread needs, and so how many warps there can be.
@@ -43,6 +43,12 @@ const KNOBS: [Knob; 3] = [
         searched: &["16", "32"],
     },
 ];
+
+/// Registers of a multiprocessor.
+const REGISTERS: u32 = 65_536;
+
+/// Threads of a warp.
+const LANES: u32 = 32;
 
 /// One warp for a patch of columns whose neighbours stand as in rows, or for a column that is in none: lanes are levels.
 pub struct Patches;
@@ -81,16 +87,9 @@ impl Access for Patches {
         levels
     }
 
-    fn warps(&self, knobs: &Knobs, precision: Precision, tile: &Tile) -> Option<u32> {
+    fn warps(&self, knobs: &Knobs, precision: Precision, registers: u32) -> Option<u32> {
         let [warps] = KNOBS[2].of(knobs, precision);
-        // What a thread keeps of its cells goes with how many bytes they are: warps that leave it enough registers
-        // (docs/performance.md, "Patches").
-        let bytes = tile.columns.iter().product::<u32>() as usize * tile.levels as usize * precision.bytes();
-        let expected = match bytes {
-            64.. => 16,
-            32.. => 28,
-            _ => 32,
-        };
+        let expected = (REGISTERS / LANES / registers.max(1)).clamp(4, 32);
         Some(if warps == 0 { expected } else { warps })
     }
 

@@ -117,6 +117,8 @@ pub struct Patches {
     pub lone: Box<Plan>,
     /// What is to be found in the grid.
     pub wanted: patches::Wanted,
+    /// About how many registers a thread needs.
+    pub registers: u32,
 }
 
 /// The stencil as kernels and the interpreter compute it.
@@ -150,7 +152,7 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
     let chosen = (storage, access, order);
     let mut plan = match access.has_patches() {
         false => of_tile(stencil, choices, chosen, walker, tile)?,
-        true => of_patches(stencil, choices, chosen, walker, tile)?,
+        true => of_patches(stencil, choices, chosen, &walker, tile)?,
     };
     // How many places there are the table does not say.
     plan.wide |= target.is_none() && plan.patches.is_some();
@@ -172,8 +174,35 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
     Ok(plan)
 }
 
-/// A plan for patches, and for the columns that belong to none.
+/// The most registers of a thread.
+const MOST_REGISTERS: u32 = 255;
+
+/// Registers of a thread beside those of what it loads: with so many no kernel of a stencil that comes along spills.
+const OTHER_REGISTERS: u32 = 16;
+
+/// A plan for patches, and for the columns that belong to none: of as many levels a lane, and then columns, as there are registers for.
 fn of_patches(
+    stencil: &Stencil,
+    choices: &Choices,
+    chosen: Chosen,
+    walker: &Walker,
+    tile: Tile,
+) -> Result<Plan, Refusal> {
+    let one_level = Tile { levels: 1, ..tile };
+    let smaller =
+        [one_level, Tile { columns: [tile.columns[0], 1], ..one_level }, Tile { columns: [1, 1], ..one_level }];
+    let mut plan = of_patches_of(stencil, choices, chosen, walker.clone(), tile)?;
+    for smaller in smaller {
+        if plan.patches.as_ref().is_some_and(|own| own.registers <= MOST_REGISTERS) {
+            break;
+        }
+        plan = of_patches_of(stencil, choices, chosen, walker.clone(), smaller)?;
+    }
+    Ok(plan)
+}
+
+/// A plan for patches of these columns and levels.
+fn of_patches_of(
     stencil: &Stencil,
     choices: &Choices,
     chosen: Chosen,
@@ -193,7 +222,8 @@ fn of_patches(
     let lone_columns: Vec<Path> = std::iter::once(here).chain(lone.neighbours.iter().cloned()).collect();
     let paths = lone.path_classes.representatives().unwrap_or_else(|| lone_columns.clone());
     let wanted = patches::Wanted { columns: tile.columns, footprint, lone: lone_columns, paths };
-    plan.patches = Some(Patches { lone: Box::new(lone), wanted });
+    let registers = OTHER_REGISTERS + plan.registers_of_reads().max(lone.registers_of_reads());
+    plan.patches = Some(Patches { lone: Box::new(lone), wanted, registers });
     Ok(plan)
 }
 
@@ -424,6 +454,18 @@ impl Plan {
         (width > 1 && is_aligned && is_plain && is_adjacent && is_own).then_some(width)
     }
 
+    /// Registers that hold all that a thread reads.
+    fn registers_of_reads(&self) -> u32 {
+        let reads = self.phases.iter().flat_map(Phase::reads);
+        let read: BTreeSet<(FieldId, Path)> =
+            reads.map(|(field, [at, path], _)| (field, self.path_classes.join(at, path))).collect();
+        let words = |field: FieldId| match self.stencil.fields[field].stored.kind() {
+            ir::Kind::Real => self.choices.precision.bytes() as u32 / 4,
+            ir::Kind::Int | ir::Kind::Bool => 1,
+        };
+        read.into_iter().map(|(field, _)| words(field)).sum()
+    }
+
     /// The reads of fields with horizontal axes that each thread makes, whatever the conditions.
     pub fn surely_read(&self) -> BTreeSet<(FieldId, Path)> {
         let reads = self.phases.iter().flat_map(Phase::reads);
@@ -579,7 +621,8 @@ impl Plan {
     /// How many blocks a multiprocessor has to have room for; nothing if that is for compilers to decide.
     pub fn blocks_at_once(&self) -> Option<u32> {
         let threads: u32 = self.choices.block.iter().product();
-        let warps = self.access.warps(&self.choices.knobs, self.choices.precision, &self.tile)?;
+        let registers = self.patches.as_ref().map_or(0, |own| own.registers);
+        let warps = self.access.warps(&self.choices.knobs, self.choices.precision, registers)?;
         Some((warps / threads.div_ceil(32)).clamp(1, BLOCKS))
     }
 }

@@ -16,6 +16,7 @@ pub struct PathClasses {
 }
 
 /// Finds out which paths are one.
+#[derive(Clone)]
 pub struct Walker<'a> {
     adjacency: Option<&'a Adjacency>,
     /// The cells that are computed.
