@@ -1,6 +1,6 @@
 //! `patches`: a warp for a patch of columns, found in the grid, whose lanes are levels.
 
-use super::{Access, Elements, Knob, Knobs, Neighbourhood, Reads};
+use super::{Access, Elements, Knob, Knobs, Neighbourhood, Reads, Warps};
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Path, Precision};
 use crate::kernel::ValueId;
@@ -87,10 +87,15 @@ impl Access for Patches {
         levels
     }
 
-    fn warps(&self, knobs: &Knobs, precision: Precision, registers: u32) -> Option<u32> {
+    fn warps(&self, knobs: &Knobs, precision: Precision, registers: u32) -> Option<Warps> {
         let [warps] = KNOBS[2].of(knobs, precision);
         let expected = (REGISTERS / LANES / registers.max(1)).clamp(4, 32);
-        Some(if warps == 0 { expected } else { warps })
+        // A bound that is too low makes kernels spill: only users, and `tune`, set one.
+        Some(if warps == 0 {
+            Warps { count: expected, is_asked: false }
+        } else {
+            Warps { count: warps, is_asked: true }
+        })
     }
 
     fn has_patches(&self) -> bool {

@@ -615,15 +615,21 @@ impl Plan {
 
     /// How many blocks of a kernel of patches a GPU has room for at once.
     pub fn room_for_patches(&self) -> Option<usize> {
-        self.patches.as_ref().map(|_| MULTIPROCESSORS * self.blocks_at_once().unwrap_or(1) as usize)
+        self.blocks_that_stay().map(|(blocks, _)| MULTIPROCESSORS * blocks as usize)
     }
 
-    /// How many blocks a multiprocessor has to have room for; nothing if that is for compilers to decide.
+    /// How many blocks a multiprocessor has to have room for at once; nothing if that is for compilers to decide.
     pub fn blocks_at_once(&self) -> Option<u32> {
+        let (blocks, is_asked) = self.blocks_that_stay()?;
+        is_asked.then_some(blocks)
+    }
+
+    /// How many blocks are launched for a multiprocessor where blocks stay, and whether it has to have room for them all.
+    fn blocks_that_stay(&self) -> Option<(u32, bool)> {
         let threads: u32 = self.choices.block.iter().product();
         let registers = self.patches.as_ref().map_or(0, |own| own.registers);
         let warps = self.access.warps(&self.choices.knobs, self.choices.precision, registers)?;
-        Some((warps / threads.div_ceil(32)).clamp(1, BLOCKS))
+        Some(((warps.count / threads.div_ceil(32)).clamp(1, BLOCKS), warps.is_asked))
     }
 }
 
