@@ -7,7 +7,6 @@
 pub mod case;
 pub mod evaluate;
 pub mod generate;
-mod kept;
 mod print;
 mod shrink;
 pub mod tree;

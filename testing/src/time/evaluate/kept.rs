@@ -1,6 +1,6 @@
 //! Values of sweeps that are kept on every level: those that are read on other levels, or after their sweep.
 
-use super::tree::{Stencil, Swept, Term};
+use crate::time::tree::{Stencil, Swept, Term};
 use std::collections::BTreeSet;
 
 /// The lets that are kept. One that is made of no value of a sweep is an ordinary let where it is read below its definition.
