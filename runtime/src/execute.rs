@@ -266,7 +266,7 @@ impl<M: Machine> DeviceArrays<M> {
     ) -> Result<Launched> {
         let known_grid = known_grid(plan)?;
         let watch = if plan.choices.checked { Some(Watch::new(machine, plan, known_grid)?) } else { None };
-        let launch = Launch::new(plan.launch(known_grid)?, plan.choices.block);
+        let launch = Launch::of(plan, known_grid, machine, loaded)?;
         let arguments: Vec<Vec<Arg>> = (0..self.sets)
             .map(|set| self.arguments(machine, plan, known_grid, kernel, problem, watch.as_ref(), set))
             .collect();

@@ -2,6 +2,7 @@
 
 use crate::Result;
 use std::fmt;
+use stencilc_compiler::plan::{KnownGrid, Plan};
 
 /// A machine that kernels run on: it has memory of its own, takes kernels, and tells how long they took.
 pub trait Machine {
@@ -100,6 +101,20 @@ impl Launch {
     /// A launch without clusters, dynamic shared memory, or cooperation.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
         Self { grid, block, cluster: [1; 3], shared: 0, cooperative: false }
+    }
+
+    /// The launch of a plan's kernel on a machine: of blocks that stay, no more than there is room for at once.
+    ///
+    /// # Errors
+    /// There are more blocks than a launch can have, or the machine does not tell its room.
+    pub fn of<M: Machine>(plan: &Plan, known_grid: &KnownGrid, machine: &M, kernel: &M::Kernel) -> Result<Self> {
+        let mut launch = Self::new(plan.launch(known_grid)?, plan.choices.block);
+        if plan.blocks_stay()
+            && let Some(room) = machine.blocks_at_once(kernel, &launch)?
+        {
+            launch.grid[0] = launch.grid[0].min(room.max(1));
+        }
+        Ok(launch)
     }
 }
 

@@ -83,9 +83,9 @@ pub trait Access: Sync {
         1
     }
 
-    /// How many warps are launched for a multiprocessor, if blocks stay there, and their threads need about so many registers; nothing if
-    /// blocks come and go.
-    fn warps(&self, _knobs: &Knobs, _precision: Precision, _registers: u32) -> Option<Warps> {
+    /// For how many warps a multiprocessor has to have room, which bounds the registers of a thread; nothing if that is for compilers to
+    /// decide.
+    fn warps(&self, _knobs: &Knobs, _precision: Precision) -> Option<u32> {
         None
     }
 
@@ -128,15 +128,6 @@ pub trait Access: Sync {
     fn elements(&self, _own: &mut Builder, _reads: &Reads) -> Elements {
         Elements::new()
     }
-}
-
-/// Warps for a multiprocessor.
-#[derive(Clone, Copy, Debug)]
-pub struct Warps {
-    /// How many.
-    pub count: u32,
-    /// Whether it has to have room for all of them at once, which bounds the registers of a thread.
-    pub is_asked: bool,
 }
 
 /// Elements of fields, by the paths that lead there from a thread's cell.

@@ -1,6 +1,6 @@
 //! `patches`: a warp for a patch of columns, found in the grid, whose lanes are levels.
 
-use super::{Access, Elements, Knob, Knobs, Neighbourhood, Reads, Warps};
+use super::{Access, Elements, Knob, Knobs, Neighbourhood, Reads};
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Path, Precision};
 use crate::kernel::ValueId;
@@ -33,22 +33,16 @@ const KNOBS: [Knob; 3] = [
     Knob {
         name: "room",
         form: "N",
-        summary: "Warps that a multiprocessor has to have room for, for patches: 4 to 64, or 0 for as many as the patch lets expect",
+        summary: "Warps that a multiprocessor has to have room for, for patches: 4 to 64, or 0 for as many as its registers leave room for",
         usual: |_| &[0],
         is_possible: |warps| matches!(warps, [0 | 4..=64]),
         others: [
             "warps a multiprocessor are not possible",
-            "4 to 64 are, as 16, and 0 for as many as the patch lets expect",
+            "4 to 64 are, as 16, and 0 for as many as its registers leave room for",
         ],
         searched: &["16", "32"],
     },
 ];
-
-/// Registers of a multiprocessor.
-const REGISTERS: u32 = 65_536;
-
-/// Threads of a warp.
-const LANES: u32 = 32;
 
 /// One warp for a patch of columns whose neighbours stand as in rows, or for a column that is in none: lanes are levels.
 pub struct Patches;
@@ -87,15 +81,10 @@ impl Access for Patches {
         levels
     }
 
-    fn warps(&self, knobs: &Knobs, precision: Precision, registers: u32) -> Option<Warps> {
+    fn warps(&self, knobs: &Knobs, precision: Precision) -> Option<u32> {
         let [warps] = KNOBS[2].of(knobs, precision);
-        let expected = (REGISTERS / LANES / registers.max(1)).clamp(4, 32);
         // A bound that is too low makes kernels spill: only users, and `tune`, set one.
-        Some(if warps == 0 {
-            Warps { count: expected, is_asked: false }
-        } else {
-            Warps { count: warps, is_asked: true }
-        })
+        (warps > 0).then_some(warps)
     }
 
     fn has_patches(&self) -> bool {

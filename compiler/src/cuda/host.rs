@@ -85,6 +85,8 @@ struct HostTexts {
     checks: Vec<String>,
     block: String,
     blocks: String,
+    /// Threads of a block, if blocks stay where there is room.
+    room: Option<u32>,
     arguments: Vec<String>,
 }
 
@@ -195,6 +197,7 @@ impl<'a> Host<'a> {
             checks: self.checks(),
             block: format!("{x}, {y}, {z}"),
             blocks: blocks(plan),
+            room: plan.blocks_stay().then(|| x * y * z),
             arguments: kernel.parameters.iter().map(|parameter| self.argument(parameter)).collect(),
             args,
             launch,
@@ -298,8 +301,8 @@ impl<'a> Host<'a> {
             }
         }
         checks.extend(misaligned(plan));
-        if let (Some(patches), Some(room)) = (&plan.patches, plan.room_for_patches()) {
-            checks.push(format!("1LL * {} > INT_MAX - {room}", turns(plan)));
+        if let Some(patches) = &plan.patches {
+            checks.push(format!("1LL * {} > INT_MAX / 2", turns(plan)));
             if plan.known_grid.is_none() {
                 let behind = patches::BEHIND;
                 checks.push(format!("1LL * row_end * {} > INT_MAX - {behind}", patches.wanted.width()));
@@ -471,9 +474,9 @@ fn turns(plan: &Plan) -> String {
 
 /// How many blocks are launched along x, y and z.
 fn blocks(plan: &Plan) -> String {
-    if let Some(room) = plan.room_for_patches() {
+    if plan.blocks_stay() {
         let blocks = format!("({} + 1) / 2", turns(plan));
-        return format!("{blocks} < {room} ? {blocks} : {room}, 1, 1");
+        return format!("{blocks} < room ? {blocks} : room, 1, 1");
     }
     let mut blocks = ["1", "1", "1"].map(str::to_owned);
     let mut launch = |along: Along, (first, end): (&str, &str), each: u32| {

@@ -3,6 +3,7 @@
 mod belongs;
 mod choices;
 pub mod estimate;
+mod patches;
 pub mod path_classes;
 pub mod phases;
 pub mod schedule;
@@ -10,7 +11,7 @@ pub mod schedule;
 use crate::access::{self, Access, LevelsPerThread, Neighbourhood, Shape, Wanted};
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Grid, Region, Topology};
-use crate::ir::{self, FieldId, Levels, Offset, Path, Precision, Role, Stencil, Stored, Verify};
+use crate::ir::{self, FieldId, Levels, Path, Precision, Role, Stencil, Stored, Verify};
 pub use crate::kernel::Math;
 use crate::kernel::build::Builder;
 use crate::storage::fields::{self, FieldSlot, Fields};
@@ -19,25 +20,19 @@ use crate::storage::neighbors::{Hop, Neighbors};
 use crate::storage::sharing::Sharing;
 use crate::storage::{
     self, ALIGNMENT, Along, Coordinates, LIST, Layout, LayoutRequest, Placement, Sizes, Storage, Stride, Threads, Tile,
-    order, patches,
+    order,
 };
 pub use belongs::{idle, options};
 pub use choices::{CONSTANT, Choices, check_block, variants};
+pub use patches::Patches;
 use path_classes::{PathClasses, Walker};
 use phases::{Kept, Phase};
 use schedule::{Context, KERNEL};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes that one instruction moves.
 const AT_ONCE: usize = 16;
-
-/// The most blocks that a multiprocessor has room for.
-const BLOCKS: u32 = 32;
-
-/// Multiprocessors of an H100 or H200.
-const MULTIPROCESSORS: usize = 132;
 
 /// A grid that is known when compiling: its extents, strides and tables are constants.
 #[derive(Clone, Debug)]
@@ -111,16 +106,6 @@ pub struct Plan {
     pub patches: Option<Patches>,
 }
 
-/// What a plan of patches has besides: its own schedule is that of a patch, whose neighbours stand as in rows.
-pub struct Patches {
-    /// How the columns are computed that belong to no patch.
-    pub lone: Box<Plan>,
-    /// What is to be found in the grid.
-    pub wanted: patches::Wanted,
-    /// About how many registers a thread needs.
-    pub registers: u32,
-}
-
 /// The stencil as kernels and the interpreter compute it.
 pub fn prepare(stencil: &Stencil, precision: Precision, contract: bool) -> Stencil {
     ir::split(&folded(stencil, precision, contract)).verified("splitting")
@@ -152,7 +137,7 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
     let chosen = (storage, access, order);
     let mut plan = match access.has_patches() {
         false => of_tile(stencil, choices, chosen, walker, tile)?,
-        true => of_patches(stencil, choices, chosen, &walker, tile)?,
+        true => patches::plan(stencil, choices, chosen, &walker, tile)?,
     };
     // How many places there are the table does not say.
     plan.wide |= target.is_none() && plan.patches.is_some();
@@ -171,59 +156,6 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
     }
     choices::check_shared(&plan)?;
     choices::check_kept(&plan)?;
-    Ok(plan)
-}
-
-/// The most registers of a thread.
-const MOST_REGISTERS: u32 = 255;
-
-/// Registers of a thread beside those of what it loads: with so many no kernel of a stencil that comes along spills.
-const OTHER_REGISTERS: u32 = 16;
-
-/// A plan for patches, and for the columns that belong to none: of as many levels a lane, and then columns, as there are registers for.
-fn of_patches(
-    stencil: &Stencil,
-    choices: &Choices,
-    chosen: Chosen,
-    walker: &Walker,
-    tile: Tile,
-) -> Result<Plan, Refusal> {
-    let one_level = Tile { levels: 1, ..tile };
-    let smaller =
-        [one_level, Tile { columns: [tile.columns[0], 1], ..one_level }, Tile { columns: [1, 1], ..one_level }];
-    let mut plan = of_patches_of(stencil, choices, chosen, walker.clone(), tile)?;
-    for smaller in smaller {
-        if plan.patches.as_ref().is_some_and(|own| own.registers <= MOST_REGISTERS) {
-            break;
-        }
-        plan = of_patches_of(stencil, choices, chosen, walker.clone(), smaller)?;
-    }
-    Ok(plan)
-}
-
-/// A plan for patches of these columns and levels.
-fn of_patches_of(
-    stencil: &Stencil,
-    choices: &Choices,
-    chosen: Chosen,
-    walker: Walker,
-    tile: Tile,
-) -> Result<Plan, Refusal> {
-    // The tile's schedule knows sums of steps alone: of each that it reads there has to be a path.
-    let one = Tile { columns: [1, 1], ..tile };
-    let lone = of_tile(stencil, choices, chosen, walker.keeping_sums(), one)?;
-    let mut plan = of_tile(stencil, choices, chosen, Walker::rows(), tile)?;
-    let here = Path::default();
-    // Columns of the tile come first, which are written.
-    let mut footprint: Vec<Offset> = tile.paths().iter().map(|path| path.offset().horizontal()).collect();
-    footprint.extend(plan.neighbours.iter().map(Path::offset));
-    let mut seen = BTreeSet::new();
-    footprint.retain(|offset| seen.insert(*offset));
-    let lone_columns: Vec<Path> = std::iter::once(here).chain(lone.neighbours.iter().cloned()).collect();
-    let paths = lone.path_classes.representatives().unwrap_or_else(|| lone_columns.clone());
-    let wanted = patches::Wanted { columns: tile.columns, footprint, lone: lone_columns, paths };
-    let registers = OTHER_REGISTERS + plan.registers_of_reads().max(lone.registers_of_reads());
-    plan.patches = Some(Patches { lone: Box::new(lone), wanted, registers });
     Ok(plan)
 }
 
@@ -300,26 +232,13 @@ fn tile(choices: &Choices, access: &dyn Access, target: Option<&Target>) -> Tile
         return Tile { columns, levels: 1, whole: columns.map(|columns| columns == 1) };
     };
     if access.has_patches() {
-        return Tile { columns, levels: levels_a_lane(choices, levels, target), whole: [true; 2] };
+        return Tile { columns, levels: patches::levels_a_lane(choices, levels, target), whole: [true; 2] };
     }
     let computed = [target.region.i.len(), target.region.j.len()].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
     // Along i tiles are powers of two.
     let most = [1 << computed[0].max(1).ilog2(), computed[1].max(1)];
     let columns = [columns[0].min(most[0]), columns[1].min(most[1])];
     Tile { columns, levels: 1, whole: [0, 1].map(|axis| computed[axis].is_multiple_of(columns[axis])) }
-}
-
-/// How many levels a lane computes, and at most so many: all of them exist, and begin at an aligned one; and where fewer leave fewer lanes
-/// idle, it is those.
-fn levels_a_lane(choices: &Choices, most: u32, target: &Target) -> u32 {
-    let Range { start, end } = target.region.k;
-    let fits = |levels: u32| {
-        let is_whole = [start, end].iter().all(|level| level.is_multiple_of(levels as usize));
-        levels == 1 || (levels <= most && target.levels_known && is_whole)
-    };
-    let lanes = choices.block[0].max(1);
-    let turns = |levels: u32| (end - start).div_ceil((lanes * levels) as usize) * levels as usize;
-    [4, 2, 1].into_iter().filter(|&levels| fits(levels)).min_by_key(|&levels| turns(levels)).unwrap_or(1)
 }
 
 /// Neighbours, and the shapes of fields in which they are read or written. Near ones first: they are what a reader looks for.
@@ -454,18 +373,6 @@ impl Plan {
         (width > 1 && is_aligned && is_plain && is_adjacent && is_own).then_some(width)
     }
 
-    /// Registers that hold all that a thread reads.
-    fn registers_of_reads(&self) -> u32 {
-        let reads = self.phases.iter().flat_map(Phase::reads);
-        let read: BTreeSet<(FieldId, Path)> =
-            reads.map(|(field, [at, path], _)| (field, self.path_classes.join(at, path))).collect();
-        let words = |field: FieldId| match self.stencil.fields[field].stored.kind() {
-            ir::Kind::Real => self.choices.precision.bytes() as u32 / 4,
-            ir::Kind::Int | ir::Kind::Bool => 1,
-        };
-        read.into_iter().map(|(field, _)| words(field)).sum()
-    }
-
     /// The reads of fields with horizontal axes that each thread makes, whatever the conditions.
     pub fn surely_read(&self) -> BTreeSet<(FieldId, Path)> {
         let reads = self.phases.iter().flat_map(Phase::reads);
@@ -478,7 +385,7 @@ impl Plan {
     /// The tables that its expressions use, and what they mean: in the order of [`Layout::tables`].
     pub fn tables(&self) -> Vec<(&'static str, &'static str)> {
         if self.patches.is_some() {
-            return vec![patches::TABLE];
+            return vec![storage::patches::TABLE];
         }
         let mut tables = self.storage.tables().to_vec();
         if *self.placement() == Placement::Listed {
@@ -593,44 +500,6 @@ impl Plan {
         }
         Ok(blocks.map(|blocks| blocks as u32))
     }
-
-    /// Blocks for patches: as many as find room at once, each for several groups of patches; with fewer than two there is nothing to look
-    /// ahead to.
-    fn launch_of_patches(&self, known_grid: &KnownGrid) -> Result<[u32; 3], Refusal> {
-        let [x, y, z] = self.choices.block;
-        let rows = match known_grid.layout.placement {
-            Placement::Patches { rows, .. } => rows,
-            _ => 0,
-        };
-        let slices = known_grid.region.k.len().div_ceil((x * self.tile.levels) as usize);
-        let turns = rows.div_ceil((y * z) as usize).saturating_mul(slices);
-        let room = self.room_for_patches().unwrap_or(1);
-        // Threads count turns, and look one ahead.
-        if turns > i32::MAX as usize - room {
-            return Err(Refusal::new(format!("{turns} groups of patches and levels are more than a thread can count"))
-                .help("give more threads with --block, as 32x4x1"));
-        }
-        Ok([turns.div_ceil(2).min(room) as u32, 1, 1])
-    }
-
-    /// How many blocks of a kernel of patches a GPU has room for at once.
-    pub fn room_for_patches(&self) -> Option<usize> {
-        self.blocks_that_stay().map(|(blocks, _)| MULTIPROCESSORS * blocks as usize)
-    }
-
-    /// How many blocks a multiprocessor has to have room for at once; nothing if that is for compilers to decide.
-    pub fn blocks_at_once(&self) -> Option<u32> {
-        let (blocks, is_asked) = self.blocks_that_stay()?;
-        is_asked.then_some(blocks)
-    }
-
-    /// How many blocks are launched for a multiprocessor where blocks stay, and whether it has to have room for them all.
-    fn blocks_that_stay(&self) -> Option<(u32, bool)> {
-        let threads: u32 = self.choices.block.iter().product();
-        let registers = self.patches.as_ref().map_or(0, |own| own.registers);
-        let warps = self.access.warps(&self.choices.knobs, self.choices.precision, registers)?;
-        Some(((warps.count / threads.div_ceil(32)).clamp(1, BLOCKS), warps.is_asked))
-    }
 }
 
 /// The C type that a field's values have in memory.
@@ -661,20 +530,6 @@ mod tests {
         let wide = |nk| planned([64, 2, 1], Grid::rows(1 << 14, 1 << 14, nk)).wide;
         // Kernels come to the index of two planes more than there are.
         assert!(!wide(5) && wide(6) && wide(7));
-    }
-
-    /// Of the levels that a warp has at once, as few as can be are none of the column's.
-    #[test]
-    fn lanes_have_as_many_levels_as_leave_few_of_them_idle() {
-        let of = |first: usize, end: usize, most: u32, known: bool| {
-            let (grid, region) = (Grid::rows(4, 4, end), Region::rows(0..4, 0..4, first..end));
-            let (sharing, layouts) = (None, None);
-            let target = Target { grid, adjacency: None, region: &region, levels_known: known, sharing, layouts };
-            levels_a_lane(&Choices { block: [32, 4, 1], ..Choices::default() }, most, &target)
-        };
-        let levels = [64, 128, 90, 20, 63, 32].map(|end| of(0, end, 4, true));
-        assert_eq!(levels, [2, 4, 1, 1, 1, 1]);
-        assert_eq!([of(0, 128, 2, true), of(2, 128, 4, true), of(1, 64, 4, true), of(0, 64, 2, false)], [2, 2, 1, 1]);
     }
 
     #[test]

@@ -35,6 +35,10 @@ template <class T> T __shfl_down_sync(unsigned, T, unsigned, int = 32);
 struct dim3 { dim3(unsigned, unsigned = 1, unsigned = 1) {} };
 template <class T> cudaError_t cudaGetSymbolAddress(void**, const T&) { return cudaSuccess; }
 cudaError_t cudaGetLastError();
+enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16 };
+cudaError_t cudaGetDevice(int*);
+cudaError_t cudaDeviceGetAttribute(int*, cudaDeviceAttr, int);
+template <class T> cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int*, T, int, size_t) { return cudaSuccess; }
 #endif
 #endif
 ";

@@ -528,7 +528,8 @@ impl Chosen<'_> {
         let arguments: Option<Vec<Arg>> = arguments.collect();
         let arguments =
             arguments.ok_or_else(|| Error::check(format!("kernel {} takes what is not lent", kernel.name)))?;
-        Ok(Ready { kernel: loaded, launch: Launch::new(plan.launch(&known)?, choices.block), arguments })
+        let launch = Launch::of(&plan, &known, machine, &loaded)?;
+        Ok(Ready { kernel: loaded, launch, arguments })
     }
 }
 

@@ -317,7 +317,7 @@ impl<M: Machine> Kernels<M> {
                     let known_grid = known_grid(plan)?;
                     let tables =
                         known_grid.layout.tables.iter().map(|table| machine.upload(bytemuck::cast_slice(table)));
-                    let launch = Launch::new(plan.launch(known_grid)?, plan.choices.block);
+                    let launch = Launch::of(plan, known_grid, &*machine, &kernel)?;
                     let tables = tables.collect::<Result<Vec<M::Buffer>>>()?;
                     Loaded { kernel, launch, tables, spares: Vec::new(), signals: None }
                 }
