@@ -25,7 +25,7 @@ pub struct MeshArgs {
     /// On a mesh: how elements that add to the same place are kept apart; several with commas between them, where several are tried
     #[arg(long, alias = "strategies", value_name = "NAME,...", value_delimiter = ',', value_parser = strategies())]
     strategy: Vec<String>,
-    /// On a mesh: how the parts of vectors lie in memory
+    /// On a mesh: how the parts of vectors lie in memory, and the levels of elements
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = layouts())]
     vectors: Vec<String>,
     /// On a mesh: the order of elements in memory, auto if not given; inputs and outputs stay in the order of the mesh
@@ -166,10 +166,19 @@ impl MeshArgs {
         self.strategies(STRATEGIES).into_iter().filter(|own| own.is_ordered()).collect()
     }
 
-    /// The layouts that are asked for; these if none is.
-    pub fn layouts(&self, usual: &[VectorLayout]) -> Vec<VectorLayout> {
-        let chosen = VectorLayout::ALL.into_iter().filter(|own| is(&self.vectors, own.name()));
-        if self.vectors.is_empty() { usual.to_vec() } else { chosen.collect() }
+    /// The layouts that are asked for.
+    fn layouts(&self) -> Vec<VectorLayout> {
+        VectorLayout::ALL.into_iter().filter(|own| is(&self.vectors, own.name())).collect()
+    }
+
+    /// The layouts that are asked for; if none is, or all are, those that differ on a mesh with levels, or without.
+    pub fn layouts_for(&self, has_levels: bool) -> Vec<VectorLayout> {
+        let differ = |own: &VectorLayout| {
+            let is_named = self.vectors.iter().any(|name| name == own.name());
+            is_named || has_levels || !own.is_by_column()
+        };
+        let chosen = if self.vectors.is_empty() { VectorLayout::ALL.to_vec() } else { self.layouts() };
+        chosen.into_iter().filter(differ).collect()
     }
 
     /// The orders that are asked for; these if none is.
@@ -263,7 +272,10 @@ impl MeshArgs {
         let usual = MeshChoices::default();
         let threads = one("--threads", &self.threads(&[usual.block]))?;
         Ok(MeshChoices {
-            layout: one("--vectors", &self.layouts(&[usual.layout]))?,
+            layout: match self.vectors.is_empty() {
+                true => usual.layout,
+                false => one("--vectors", &self.layouts())?,
+            },
             block: threads.block,
             blocks_at_once: threads.at_once,
             ..usual

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use stencilc_compiler::ir::MeshProgram;
-use stencilc_compiler::mesh::{Merge, VectorLayout};
+use stencilc_compiler::mesh::Merge;
 use stencilc_runtime::build::Usage;
 use stencilc_runtime::measure::STEPS;
 use stencilc_runtime::mesh::order::auto;
@@ -131,7 +131,7 @@ impl<'a> Subject<'a> {
             ));
         }
         let threads = threads.iter().map(|own: &Threads| (own.block, own.at_once)).collect();
-        Ok(Asked { strategies, layouts: over.layouts(&VectorLayout::ALL), threads, merges })
+        Ok(Asked { strategies, layouts: over.layouts_for(self.program.mesh.levels), threads, merges })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::terminal::Progress;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stencilc_compiler::ir::{MeshProgram, MeshStencil, Precision, Program, Stencil};
-use stencilc_compiler::mesh::{Merge, MeshChoices, VectorLayout};
+use stencilc_compiler::mesh::{Merge, MeshChoices};
 use stencilc_runtime::mesh::program::kernels::Renumbered;
 use stencilc_runtime::mesh::program::ways::Variant;
 use stencilc_runtime::mesh::program::{MeshProblem, Request, measure};
@@ -68,14 +68,14 @@ impl What<'_> {
         let own = &args.over;
         let is_chosen = |kind: PlanKind| args.of_programs.fuse.is_empty() || args.of_programs.fuse.contains(&kind);
         let chosen = KINDS.iter().filter(|(kind, _)| is_chosen(*kind)).map(|(_, merge)| *merge);
-        let (strategies, merges) = match self {
+        let (strategies, merges, has_levels) = match self {
             What::Stencil(..) | What::Program(..) => return Vec::new(),
-            What::MeshStencil(stencil, _) => (own.strategies_for(stencil), vec![Merge::Never]),
-            What::MeshProgram(_) => (own.ordered_strategies(), chosen.collect()),
+            What::MeshStencil(stencil, _) => (own.strategies_for(stencil), vec![Merge::Never], stencil.mesh.levels),
+            What::MeshProgram(program) => (own.ordered_strategies(), chosen.collect(), program.mesh.levels),
         };
         let mut all = Vec::new();
         for strategy in strategies {
-            for layout in own.layouts(&VectorLayout::ALL) {
+            for layout in own.layouts_for(has_levels) {
                 for threads in own.threads(&[THREADS]) {
                     // Others have no thread a target.
                     let merges = merges.iter().filter(|own| **own != Merge::Always || strategy.has_a_thread_a_target());

@@ -183,8 +183,8 @@ pub struct Kernel {
     pub code: kernel::Kernel,
     /// What its threads go through.
     pub items: Items,
-    /// How many items a thread goes through. A block has that many times as many, one after the other, as it has threads.
-    pub each: usize,
+    /// How many threads that follow each other have the levels of one item. Where it is one, a launch has a block along y for each level.
+    pub levels_together: usize,
     /// Fields whose arrays hold, before the launch, what is added to: zeros, or what was there.
     pub in_place: Vec<FieldId>,
 }

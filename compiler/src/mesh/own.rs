@@ -6,7 +6,7 @@ use super::{Items, Kernel, MeshChoices, MeshTask};
 use crate::ir::mesh::How;
 use crate::ir::{FieldId, Levels, Relation, SetId};
 use crate::kernel::build::{Computing, Making};
-use crate::kernel::{Axis, Coordinate, Meaning, MeshData, ValueId};
+use crate::kernel::{Meaning, MeshData, ValueId};
 use std::collections::BTreeMap;
 
 /// What a stencil writes at its own elements.
@@ -83,7 +83,7 @@ impl Written {
             let array = writer.output(field);
             let declared = writer.field(field);
             let once = stencil.mesh.levels && declared.place.levels == Levels::None;
-            let is_first = once.then(|| Coordinate::Block.along(Axis::Y).is(Relation::Eq, 0));
+            let is_first = once.then(|| writer.level_number().is(Relation::Eq, 0));
             let scalar = writer.scalar();
             writer.when_if(is_first, |writer| {
                 let stored = values.iter().map(|&value| scalar.stored(&mut writer.own, value, declared.stored));
@@ -101,6 +101,6 @@ fn leaf_of(writer: &mut Writer, set: SetId, element: ValueId) -> ValueId {
     let user = users.at(element);
     writer.own.term(match writer.task.computed.len() {
         1 => user,
-        levels => user.times(levels).plus(Coordinate::Block.along(Axis::Y)),
+        levels => user.times(levels).plus(writer.level_number()),
     })
 }

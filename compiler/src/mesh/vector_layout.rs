@@ -14,6 +14,8 @@ named! {
         /// As many parts as 16 bytes hold together, each such group of all elements.
         #[default]
         Pairs = "pairs", "as many parts together as 16 bytes hold";
+        /// The same, but the levels of an element follow each other: column after column, and not level after level.
+        Columns = "columns", "as pairs, but an element's levels follow each other, where there are levels";
     }
 }
 
@@ -24,22 +26,52 @@ impl VectorLayout {
         match self {
             VectorLayout::Aos => width,
             VectorLayout::Soa => 1,
-            VectorLayout::Pairs => {
+            VectorLayout::Pairs | VectorLayout::Columns => {
                 let most = (16 / stored.bytes(precision)).max(1);
                 (1..=most).rev().find(|count| width.is_multiple_of(*count)).unwrap_or(1)
             }
         }
     }
 
-    /// Where a number of an element is, in elements of the array: level after level, group after group, element after
-    /// element, part after part.
-    pub fn index(self, place: Place, stored: Stored, precision: Precision, elements: usize, at: [usize; 3]) -> usize {
-        let [level, element, part] = at;
-        let Some(home) = place.home else { return level };
-        let together = self.together(home, stored, precision);
-        let level = if place.levels == Levels::None { 0 } else { level };
-        let groups = home.width as usize / together;
-        ((level * groups + part / together) * elements + element) * together + part % together
+    /// Whether the levels of an element follow each other.
+    pub fn is_by_column(self) -> bool {
+        self == VectorLayout::Columns
+    }
+
+    /// How the parts that stand together stand in the array of a field with a home, over so many elements and levels.
+    pub fn chunks(self, place: Place, together: usize, [elements, levels]: [usize; 2]) -> Chunks {
+        let groups = place.home.map_or(1, |home| home.width as usize / together);
+        let levels = if place.levels == Levels::None { 1 } else { place.levels.count(levels) };
+        Chunks { groups, elements, levels, is_by_column: self.is_by_column() }
+    }
+}
+
+/// The parts of a field that stand together, in the order in which they follow each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunks {
+    /// How many an element has on a level.
+    groups: usize,
+    elements: usize,
+    levels: usize,
+    is_by_column: bool,
+}
+
+impl Chunks {
+    /// The number of a chunk, by its level, group and element.
+    pub fn number(self, [level, group, element]: [usize; 3]) -> usize {
+        match self.is_by_column {
+            true => (group * self.elements + element) * self.levels + level,
+            false => (level * self.groups + group) * self.elements + element,
+        }
+    }
+
+    /// The level, group and element of a chunk.
+    pub fn of_number(self, number: usize) -> [usize; 3] {
+        let Self { groups, elements, levels, .. } = self;
+        match self.is_by_column {
+            true => [number % levels, number / levels / elements, number / levels % elements],
+            false => [number / elements / groups, number / elements % groups, number % elements],
+        }
     }
 }
 
@@ -51,4 +83,21 @@ pub fn at_once(together: usize, stored: Stored, precision: Precision) -> usize {
         _ => 1,
     };
     (1..=most).rev().find(|count: &usize| count.is_power_of_two() && together.is_multiple_of(*count)).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_chunks_come_back() {
+        for is_by_column in [false, true] {
+            let all = Chunks { groups: 3, elements: 5, levels: 4, is_by_column };
+            for number in 0..60 {
+                assert_eq!(all.number(all.of_number(number)), number);
+            }
+            let apart = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map(|step| all.number(step));
+            assert_eq!(apart, if is_by_column { [1, 20, 4] } else { [15, 5, 1] });
+        }
+    }
 }

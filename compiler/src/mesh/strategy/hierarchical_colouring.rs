@@ -117,7 +117,7 @@ impl<'g> Block<'g> {
             staged.push(own);
         }
         let (thread, [x, y, z, w]) = piece(writer, ["blocks", "range"], true);
-        writer.find_level();
+        writer.find_level_of_block();
         let set_name = &task.stencil.mesh.sets[group.target].name;
         let table = writer.table(&format!("{set_name}_of_blocks"), MeshData::Piece(PieceTable::Targets));
         Self { group, shared: shared.bytes(), kept, staged, thread, elements: [x, y], targets: [z, w], table }

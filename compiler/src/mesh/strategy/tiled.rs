@@ -50,7 +50,7 @@ impl Strategy for Tiled {
         let mut writer = Writer::new(task, choices, &format!("{}_tiled", stencil.stencil.name));
         let (arrays, shared) = columns.declared(&mut writer, elements);
         let own = Tile::find(&mut writer);
-        writer.find_level();
+        writer.find_level_of_block();
         // Threads without a target of their own do as the last one does, but for the end.
         let target = own.rows[0].plus(own.thread).at_most(own.rows[1].minus(1));
         let (target, row_of) = if is_sparse {

@@ -4,7 +4,7 @@ use super::{Additions, Strategy, signed};
 use crate::diagnostic::Refusal;
 use crate::ir::{FieldId, Path, Relation};
 use crate::kernel::build::{Computing, Making, Term};
-use crate::kernel::{ArrayId, Axis, Binary, Coordinate, Element, Meaning, MeshData, MeshTable, Type, ValueId};
+use crate::kernel::{ArrayId, Binary, Element, Meaning, MeshData, MeshTable, Type, ValueId};
 use crate::mesh::gather::entry;
 use crate::mesh::group::Group;
 use crate::mesh::rows::{Places, is_row, row};
@@ -80,8 +80,11 @@ impl Between {
     /// Where the values begin that stand for an element, or for an element and a path.
     fn place(&self, writer: &mut Writer, entry: Term) -> ValueId {
         let mut entry = entry;
-        if writer.task.computed.len() > 1 {
-            let rows = Coordinate::Block.along(Axis::Y).times(writer.size(writer.task.stencil.set()));
+        let levels = writer.task.computed.len();
+        if levels > 1 && writer.choices.layout.is_by_column() {
+            entry = entry.times(levels).plus(writer.level_number());
+        } else if levels > 1 {
+            let rows = writer.level_number().times(writer.size(writer.task.stencil.set()));
             entry = entry.plus(rows.times(self.paths));
         }
         writer.own.term(self.each.times(entry))

@@ -57,6 +57,8 @@ pub struct Writer<'a> {
     scopes: Vec<Scope>,
     /// The level, if there are any.
     k: Option<ValueId>,
+    /// Its number among those that are computed, where threads that follow each other have the levels of an item.
+    level: Option<ValueId>,
 }
 
 impl Making for Writer<'_> {
@@ -95,6 +97,7 @@ impl<'a> Writer<'a> {
             in_piece: None,
             scopes: vec![Scope::default()],
             k: None,
+            level: None,
         }
     }
 
@@ -187,20 +190,46 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Finds the level of the thread, if there are levels: launches have one for each that is computed along y.
+    /// How many threads that follow each other have the levels of one item. Where it is one, they have items of one level.
+    fn levels_together(&self) -> usize {
+        if self.choices.layout.is_by_column() { self.task.computed.len().max(1) } else { 1 }
+    }
+
+    /// Finds the level of the thread, if there are levels.
     pub fn find_level(&mut self) {
+        let (levels, first) = (self.levels_together(), self.task.computed.start);
+        if levels == 1 {
+            return self.find_level_of_block();
+        }
+        let level = Term::thread_of_launch(self.choices.block).rem(levels);
+        let level = self.own.name(if first == 0 { "k" } else { "level" }, level);
+        self.k = Some(if first == 0 { level } else { self.own.name("k", level.plus(first)) });
+        self.level = Some(level);
+    }
+
+    /// Finds the level of the thread's block, if there are levels: launches have one for each that is computed along y.
+    pub fn find_level_of_block(&mut self) {
         if self.task.stencil.mesh.levels {
             let k = Coordinate::Block.along(Axis::Y).plus(self.task.computed.start);
             self.k = Some(self.own.name("k", k));
         }
     }
 
-    /// The number of the thread in its launch.
-    pub fn item(&self) -> Term {
-        Term::thread_of_launch(self.choices.block)
+    /// The number of the thread's level among those that are computed.
+    pub fn level_number(&self) -> Term {
+        self.level.map_or_else(|| Coordinate::Block.along(Axis::Y), Term::from)
     }
 
-    /// The number of the thread in its launch, by a name. Threads that have no item of so many are done.
+    /// The number of the thread's item in its launch.
+    pub fn item(&self) -> Term {
+        let thread = Term::thread_of_launch(self.choices.block);
+        match self.levels_together() {
+            1 => thread,
+            levels => thread.over(levels),
+        }
+    }
+
+    /// The number of the thread's item in its launch, by a name. Threads that have no item of so many are done.
     pub fn item_below(&mut self, wish: &str, n: ValueId) -> ValueId {
         let item = self.own.name(wish, self.item());
         self.own.leave_if(item.is(Relation::Ge, n));
@@ -235,6 +264,7 @@ impl<'a> Writer<'a> {
         doc.extend(stencil.stencil.doc.comments());
         doc.push(Comment::new(format!("Layout {}, {}.", self.choices.layout.name(), precision.name())));
         let code = kernel::Kernel { doc, ..simplify(self.own.finish()) };
-        Kernel { code, items, each: 1, in_place }
+        let levels_together = self.level.map_or(1, |_| self.task.computed.len());
+        Kernel { code, items, levels_together, in_place }
     }
 }

@@ -10,7 +10,8 @@ use crate::mesh::vector_layout::at_once;
 pub type Spot = (Option<ValueId>, i32);
 
 impl Writer<'_> {
-    /// The index of the first of a field's numbers at a spot, before parts and what stands together count.
+    /// The index of the first of a field's numbers at a spot, before parts and what stands together count. Level after level, group after
+    /// group, element after element; or group after group, element after element, level after level.
     fn place(&mut self, field: FieldId, (element, shift): Spot) -> (ValueId, usize) {
         let own = self.field(field);
         let level = self.level(shift, own.place.levels);
@@ -19,8 +20,12 @@ impl Writer<'_> {
         };
         let together = self.choices.layout.together(home, own.stored, self.task.precision);
         let Some(level) = level else { return (element, together) };
-        let rows = level.times(home.width as usize / together).times(self.size(home.set));
-        (self.own.term(rows.plus(element)), together)
+        let place = if self.choices.layout.is_by_column() {
+            element.times(own.place.levels.count(self.task.levels)).plus(level)
+        } else {
+            level.times(home.width as usize / together).times(self.size(home.set)).plus(element)
+        };
+        (self.own.term(place), together)
     }
 
     /// The index of a field's number `part` at a spot.
@@ -30,8 +35,13 @@ impl Writer<'_> {
     }
 
     fn part_index(&mut self, field: FieldId, place: ValueId, together: usize, part: usize) -> ValueId {
-        let Some(home) = self.field(field).place.home else { return place };
-        let place = place.plus((part / together).times(self.size(home.set)));
+        let own = self.field(field).place;
+        let Some(home) = own.home else { return place };
+        let mut group = self.size(home.set).into();
+        if self.choices.layout.is_by_column() && own.levels != Levels::None {
+            group = own.levels.count(self.task.levels).times(group);
+        }
+        let place = place.plus((part / together).times(group));
         self.own.term(together.times(place).plus(part % together))
     }
 

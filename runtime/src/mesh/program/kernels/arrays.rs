@@ -91,15 +91,15 @@ impl<M: Build> Kernels<M> {
     fn moved<T: Copy + Default + Send + Sync>(&self, place: Place, stored: Stored, from: &[T], there: bool) -> Vec<T> {
         let Some(home) = place.home else { return from.to_vec() };
         let (width, n) = (home.width as usize, self.renumbered.bound.size(home.set));
-        let together = self.choices.layout.together(home, stored, self.problem.precision);
-        let groups = width / together;
+        let layout = self.choices.layout;
+        let together = layout.together(home, stored, self.problem.precision);
+        let chunks = layout.chunks(place, together, [n, self.problem.levels]);
         let (users, news) = (&self.renumbered.users[home.set.index()], &self.renumbered.news[home.set.index()]);
         let mut to = vec![T::default(); self.len(place)];
         if n > 0 && there {
-            // There: group after group, element after element.
             to.par_chunks_mut(together).with_min_len(4096).enumerate().for_each(|(chunk, to)| {
-                let (group, new) = (chunk / n, chunk % n);
-                let first = (group / groups * n + users[new] as usize) * width + group % groups * together;
+                let [level, group, new] = chunks.of_number(chunk);
+                let first = (level * n + users[new] as usize) * width + group * together;
                 to.copy_from_slice(&from[first..first + together]);
             });
         } else if n > 0 {
@@ -107,7 +107,7 @@ impl<M: Build> Kernels<M> {
             to.par_chunks_mut(width).with_min_len(4096).enumerate().for_each(|(chunk, to)| {
                 let (level, new) = (chunk / n, news[chunk % n] as usize);
                 for (group, to) in to.chunks_mut(together).enumerate() {
-                    let first = ((level * groups + group) * n + new) * together;
+                    let first = chunks.number([level, group, new]) * together;
                     to.copy_from_slice(&from[first..first + together]);
                 }
             });

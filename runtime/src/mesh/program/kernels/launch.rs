@@ -183,7 +183,8 @@ impl<M: Build> Kernels<M> {
 
     /// Launches a kernel.
     fn launch(&self, ready: &Ready<M>, work: &Work<M>, params: &[Value]) -> Result<()> {
-        let levels = work.computed.len();
+        let together = ready.lowered.levels_together;
+        let levels = work.computed.len() / together;
         for items in &ready.items {
             if items.is_empty() {
                 continue;
@@ -243,7 +244,10 @@ impl<M: Build> Kernels<M> {
             let (blocks, shared) = match ready.lowered.items {
                 Items::Pieces { shared, .. } => (items.len(), shared),
                 Items::Set(_) | Items::Targets(_) | Items::Colours(_) => {
-                    (items.len().div_ceil(block as usize * ready.lowered.each), 0)
+                    // Threads count in 32 bits, those of the last block that have nothing to do among them.
+                    let threads = items.len() * together;
+                    narrow(threads.next_multiple_of(block as usize))?;
+                    (threads.div_ceil(block as usize), 0)
                 }
             };
             let grid = [narrow(blocks)? as u32, levels as u32, 1];

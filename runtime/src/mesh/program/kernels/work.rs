@@ -277,6 +277,8 @@ impl View<'_> {
         };
         let arrays = self.arrays(kernel, &footprint, group, between, threads.gather());
         let levels = self.key.1.len() as f64;
+        // Threads that follow each other look at what all levels of an element have in common once.
+        let passes = levels / kernel.levels_together as f64;
         let visits = threads.visits(ranges.iter().map(Range::len).sum()) as f64;
         let (used, loaded) = self.reuse(kernel, &threads, &arrays, &ranges);
         let streams = self.tables(kernel, groups, &threads);
@@ -294,7 +296,7 @@ impl View<'_> {
             launches: ranges.iter().filter(|range| !range.is_empty()).count(),
             used,
             loaded,
-            memory_bytes: (self.memory(&threads, &arrays, &ranges) + streams as f64) * levels + cleared as f64,
+            memory_bytes: (self.memory(&threads, &arrays, &ranges) + streams as f64) * passes + cleared as f64,
             table_bytes: streams + self.map_bytes(kernel),
             instructions: instructions as f64 * visits * levels,
             atomics: atomics as f64 * visits * levels,

@@ -2,11 +2,11 @@
 
 use super::super::super::tables::InverseMap;
 use super::View;
-use super::count::Threads;
+use super::count::{PIECE, Threads};
 use std::sync::Arc;
 use stencilc_compiler::analysis::footprint::Footprint;
 use stencilc_compiler::ir::mesh::How;
-use stencilc_compiler::ir::{FieldId, Hop, Kind, MapId, Path};
+use stencilc_compiler::ir::{FieldId, Hop, Kind, Levels, MapId, Path};
 use stencilc_compiler::kernel::{Meaning, MeshData, MeshTable, PieceTable};
 use stencilc_compiler::mesh::{Cut, Group, Items, Kernel};
 
@@ -46,14 +46,22 @@ impl View<'_> {
             * own.stored.bytes(self.problem.precision)
     }
 
-    /// How the numbers of an element of a field stand: bytes together, and how often.
-    fn chunk(&self, field: FieldId, parts: Option<usize>) -> (usize, usize) {
+    /// How the numbers of an element of a field stand for a kernel: bytes together, and how often.
+    fn chunk(&self, kernel: &Kernel, field: FieldId, parts: Option<usize>) -> (usize, usize) {
         let (own, precision) = (&self.stencil.stencil.fields[field], self.problem.precision);
         let Some(home) = own.place.home else { return (0, 0) };
         let together = self.choices.layout.together(home, own.stored, precision);
         let groups = home.width as usize / together;
         let groups = parts.map_or(groups, |parts| parts.div_ceil(together).min(groups));
-        (together * own.stored.bytes(precision), groups)
+        let bytes = together * own.stored.bytes(precision);
+        let levels = self.key.1.len();
+        let is_by_column = self.choices.layout.is_by_column() && own.place.levels != Levels::None && levels > 1;
+        match kernel.levels_together {
+            // Other levels of what a block has one of stand between.
+            1 if is_by_column => (bytes.max(PIECE), groups),
+            together if is_by_column => (bytes * together, groups),
+            _ => (bytes, groups),
+        }
     }
 
     /// The arrays that a kernel looks at.
@@ -72,7 +80,7 @@ impl View<'_> {
             let (hops, parts): (Vec<Vec<Hop>>, Vec<usize>) =
                 reads.map(|((_, hops), parts)| (hops.clone(), parts.len())).unzip();
             if let Some(&parts) = parts.iter().max() {
-                let (chunk, groups) = self.chunk(id, Some(parts));
+                let (chunk, groups) = self.chunk(kernel, id, Some(parts));
                 all.push(Looked { at: At::Hops(hops), chunk, groups, passes: 1, is_data: true });
             }
         }
@@ -81,8 +89,8 @@ impl View<'_> {
             let bytes = if kind == Kind::Real { self.problem.precision.bytes() } else { 4 };
             let paths = self.groups[number].paths.len();
             let (at, chunk) = match gathers {
-                true => (At::Entries, values / paths * bytes),
-                false => (At::Hops(vec![Vec::new()]), values * bytes),
+                true => (At::Entries, values / paths * bytes * kernel.levels_together),
+                false => (At::Hops(vec![Vec::new()]), values * bytes * kernel.levels_together),
             };
             all.push(Looked { at, chunk, groups: 1, passes: 1, is_data: gathers });
         }
@@ -113,7 +121,7 @@ impl View<'_> {
                         How::Assign => written.push((own.field, At::Hops(vec![Vec::new()]), 1)),
                         // Written by the user's numbers, and read again.
                         How::Reduce(_) => {
-                            let chunk = self.problem.precision.bytes();
+                            let chunk = self.problem.precision.bytes() * kernel.levels_together;
                             let at = || At::Hops(vec![Vec::new()]);
                             all.push(Looked { at: at(), chunk, groups: 1, passes: 2, is_data: false });
                             all.push(Looked { at: at(), chunk: 4, groups: 1, passes: 1, is_data: false });
@@ -124,7 +132,7 @@ impl View<'_> {
             }
         }
         for (field, at, passes) in written {
-            let (chunk, groups) = self.chunk(field, None);
+            let (chunk, groups) = self.chunk(kernel, field, None);
             all.push(Looked { at, chunk, groups, passes, is_data: true });
         }
         // Rows of maps, where the elements before them are.

@@ -10,7 +10,7 @@ use std::ops::Range;
 use stencilc_compiler::mesh::Kernel;
 
 /// Bytes that come from memory together.
-const PIECE: usize = 64;
+pub(super) const PIECE: usize = 64;
 
 /// Bytes of a cache that is not the largest there is.
 const CACHE: usize = 32 << 20;
@@ -131,7 +131,10 @@ impl View<'_> {
         arrays: &[Looked],
         ranges: &[Range<usize>],
     ) -> (f64, f64) {
-        let block = if matches!(threads, Threads::Pieces(..)) { 1 } else { self.choices.block as usize * kernel.each };
+        let block = match threads {
+            Threads::Pieces(..) => 1,
+            _ => (self.choices.block as usize).div_ceil(kernel.levels_together),
+        };
         let blocks = spread(ranges, block, BLOCKS);
         let is_through = |own: &Looked| match (&own.at, threads) {
             (At::Target, _) => false,
