@@ -2,7 +2,7 @@
 
 use super::gather::Gather;
 use super::group::{Group, groups};
-use super::own::Written;
+use super::own::{Written, with_levels};
 use super::sums::Sums;
 use super::writer::Writer;
 use super::{Items, Kernels, MeshChoices, MeshTask, quotient};
@@ -33,39 +33,47 @@ pub fn kernels(
     let Some(last) = stages.last() else { return Ok(Kernels { kernels: Vec::new(), groups }) };
     let set = last.stencil.set();
     let names: Vec<&str> = tasks.iter().map(|own| own.stencil.stencil.name.as_str()).collect();
-    let mut writer = Writer::new(&stages[0], choices, &names.join("_"));
-    writer.share_divisions(stages.iter().any(|own| quotient::divides(own.stencil)));
-    let element = writer.thread_of(set);
-    writer.find_level();
-    let is_seen = |field: FieldId| !is_internal(field);
-    // What nobody gets is read, and never written.
-    for field in last.in_place(fields.clone(), false) {
-        writer.output_if(field, is_seen(field));
-    }
-    let sums = Sums::new(&mut writer, &fields, element, false, false);
-    for (gather, stage) in gathers.iter().zip(&stages) {
-        writer.go_on_with(stage, None);
-        gather.write(&mut writer, element, None, &sums);
-    }
-    let after = &stages[gathers.len()..];
-    let mut all: Vec<Written> = Vec::new();
-    for stage in after {
-        writer.go_on_with(stage, Some(element));
-        sums.remember(&mut writer);
-        let mut written = Written::new(&mut writer);
-        // Before anything is written it has to be known whether all divisions were usual ones.
-        written.remember(&mut writer);
-        all.push(written);
-    }
-    writer.own.give_up();
-    for (stage, written) in after.iter().zip(&all) {
-        writer.go_on_with(stage, Some(element));
-        written.store(&mut writer, element, &is_seen);
-    }
-    sums.store(&mut writer, element, &is_seen);
-    let what =
-        format!("a thread a {}, after {}", last.stencil.mesh.sets[set].name, names[..names.len() - 1].join(" and "));
-    let in_place = last.in_place(fields, false);
-    let kernel = writer.finish(&what, Items::Set(set), in_place);
+    let of_levels = |levels: usize| {
+        let mut writer = Writer::new(&stages[0], choices, &names.join("_"));
+        writer.levels = levels;
+        writer.share_divisions(stages.iter().any(|own| quotient::divides(own.stencil)));
+        let element = writer.thread_of(set);
+        writer.find_level();
+        let is_seen = |field: FieldId| !is_internal(field);
+        // What nobody gets is read, and never written.
+        for field in last.in_place(fields.clone(), false) {
+            writer.output_if(field, is_seen(field));
+        }
+        let sums = Sums::new(&mut writer, &fields, element, false, false);
+        for (gather, stage) in gathers.iter().zip(&stages) {
+            writer.go_on_with(stage, None);
+            gather.write(&mut writer, element, None, &sums);
+        }
+        let after = &stages[gathers.len()..];
+        let mut all: Vec<Written> = Vec::new();
+        for stage in after {
+            writer.go_on_with(stage, Some(element));
+            sums.remember(&mut writer);
+            let mut written = Written::new(&mut writer);
+            // Before anything is written it has to be known whether all divisions were usual ones.
+            written.remember(&mut writer);
+            all.push(written);
+        }
+        writer.own.give_up();
+        for (stage, written) in after.iter().zip(&all) {
+            writer.go_on_with(stage, Some(element));
+            written.store(&mut writer, element, &is_seen);
+        }
+        sums.store(&mut writer, element, &is_seen);
+        let what = format!(
+            "a thread a {}, after {}",
+            last.stencil.mesh.sets[set].name,
+            names[..names.len() - 1].join(" and ")
+        );
+        let in_place = last.in_place(fields.clone(), false);
+        writer.finish(&what, Items::Set(set), in_place)
+    };
+    // Sums are of one level.
+    let kernel = if gathers.is_empty() { with_levels(&stages[0], choices, of_levels) } else { of_levels(1) };
     Ok(Kernels { kernels: vec![kernel], groups })
 }

@@ -183,8 +183,9 @@ pub struct Kernel {
     pub code: kernel::Kernel,
     /// What its threads go through.
     pub items: Items,
-    /// How many threads that follow each other have the levels of one item. Where it is one, a launch has a block along y for each level.
-    pub levels_together: usize,
+    /// How many threads that follow each other have the levels of one item. If it is none, they have items of one level, and a launch has
+    /// a block along y for each.
+    pub threads_of_column: Option<usize>,
     /// Fields whose arrays hold, before the launch, what is added to: zeros, or what was there.
     pub in_place: Vec<FieldId>,
 }

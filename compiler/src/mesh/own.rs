@@ -1,33 +1,56 @@
 //! A thread an element: what a stencil writes at its own elements, and what is to be folded.
 
+use super::vector_layout::AT_ONCE;
 use super::writer::Writer;
 use super::writer::numbers::part_name;
+use super::writer::values::level_name;
 use super::{Items, Kernel, MeshChoices, MeshTask};
 use crate::ir::mesh::How;
-use crate::ir::{FieldId, Levels, Relation, SetId};
+use crate::ir::{FieldId, Levels, Path, Relation, SetId};
 use crate::kernel::build::{Computing, Making};
+use crate::kernel::cost::Cost;
 use crate::kernel::{Meaning, MeshData, ValueId};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// What a stencil writes at its own elements.
 #[derive(Default)]
 pub struct Written {
-    /// By field, all its numbers.
-    assigned: BTreeMap<FieldId, Vec<ValueId>>,
-    /// What is folded, and into which fields.
-    folded: Vec<(FieldId, ValueId)>,
+    /// By field, all its numbers on each level of the thread.
+    assigned: BTreeMap<FieldId, Vec<Vec<ValueId>>>,
+    /// What is folded, on each level of the thread, and into which fields.
+    folded: Vec<(FieldId, Vec<ValueId>)>,
 }
+
+/// Words that may wait in a thread that computes several levels: with more there are too few threads for the latency of memory.
+const MOST_WAITING: usize = 64;
 
 /// The kernel of what a stencil writes at its own elements.
 pub fn kernel(task: &MeshTask, choices: &MeshChoices) -> Kernel {
-    let (stencil, set) = (task.stencil, task.stencil.set());
-    let mut writer = Writer::new(task, choices, &stencil.stencil.name);
-    let element = writer.thread_of(set);
-    writer.find_level();
-    writer.set_index(&[], element);
-    let written = Written::new(&mut writer);
-    written.store(&mut writer, element, &|_| true);
-    writer.finish("a thread an element", Items::Set(set), Vec::new())
+    let of_levels = |levels: usize| {
+        let (stencil, set) = (task.stencil, task.stencil.set());
+        let mut writer = Writer::new(task, choices, &stencil.stencil.name);
+        writer.levels = levels;
+        let element = writer.thread_of(set);
+        writer.find_level();
+        writer.set_index(&[], element);
+        let written = Written::new(&mut writer);
+        written.store(&mut writer, element, &|_| true);
+        writer.finish("a thread an element", Items::Set(set), Vec::new())
+    };
+    with_levels(task, choices, of_levels)
+}
+
+/// A kernel whose threads compute as many levels as one instruction moves, if there are so many, and registers for them.
+pub fn with_levels(task: &MeshTask, choices: &MeshChoices, of_levels: impl Fn(usize) -> Kernel) -> Kernel {
+    let Range { start, end } = *task.computed;
+    let fits = |levels: usize| {
+        let is_whole = [start, end, task.levels].iter().all(|level| level.is_multiple_of(levels));
+        choices.layout.is_by_column() && is_whole && levels * task.precision.bytes() <= AT_ONCE
+    };
+    let several = [4, 2].into_iter().filter(|&levels| fits(levels)).map(&of_levels);
+    let mut fitting = several.filter(|kernel| Cost::of(&kernel.code).waiting <= MOST_WAITING);
+    fitting.next().unwrap_or_else(|| of_levels(1))
 }
 
 impl Written {
@@ -39,11 +62,14 @@ impl Written {
             if matches!(write.how, How::Add(_)) {
                 continue;
             }
-            let value = writer.body(&store.body, &Default::default());
+            let levels = 0..writer.levels as i32;
+            let values: Vec<ValueId> =
+                levels.map(|level| writer.body(&store.body, &Path::levels_only(level))).collect();
             if matches!(write.how, How::Reduce(_)) {
-                own.folded.push((store.field, value));
+                own.folded.push((store.field, values));
             } else {
-                own.assigned.entry(store.field).or_default().push(value);
+                let all = own.assigned.entry(store.field).or_insert_with(|| vec![Vec::new(); values.len()]);
+                all.iter_mut().zip(values).for_each(|(level, value)| level.push(value));
             }
         }
         own
@@ -52,19 +78,25 @@ impl Written {
     /// Computes everything here, and says that what is assigned is what is read of the element at hand: as it would be read again.
     pub fn remember(&mut self, writer: &mut Writer) {
         let scalar = writer.scalar();
-        for (&field, values) in &mut self.assigned {
+        for (&field, levels) in &mut self.assigned {
             let own = writer.field(field);
-            let width = values.len();
-            for (part, value) in values.iter_mut().enumerate() {
-                let stored = scalar.stored(&mut writer.own, *value, own.stored);
-                let read = scalar.read(&mut writer.own, stored, own.stored);
-                *value = writer.own.name(&part_name(&own.name, width, part), read);
-                writer.remember((field, Default::default(), part as u32), *value);
+            for (level, values) in levels.iter_mut().enumerate() {
+                let width = values.len();
+                let at = Path::levels_only(level as i32);
+                let name = format!("{}{}", own.name, level_name(level as i32));
+                for (part, value) in values.iter_mut().enumerate() {
+                    let stored = scalar.stored(&mut writer.own, *value, own.stored);
+                    let read = scalar.read(&mut writer.own, stored, own.stored);
+                    *value = writer.own.name(&part_name(&name, width, part), read);
+                    writer.remember((field, at.clone(), part as u32), *value);
+                }
             }
         }
-        for (field, value) in &mut self.folded {
-            let wish = format!("{}_here", writer.field(*field).name);
-            *value = writer.own.name(&wish, *value);
+        for (field, values) in &mut self.folded {
+            for (level, value) in values.iter_mut().enumerate() {
+                let wish = format!("{}_here{}", writer.field(*field).name, level_name(level as i32));
+                *value = writer.own.name(&wish, *value);
+            }
         }
     }
 
@@ -72,23 +104,27 @@ impl Written {
     pub fn store(&self, writer: &mut Writer, element: ValueId, is_wanted: &dyn Fn(FieldId) -> bool) {
         let task = writer.task;
         let (stencil, set) = (task.stencil, task.stencil.set());
-        for (field, value) in &self.folded {
+        for (field, values) in &self.folded {
             let at = leaf_of(writer, set, element);
             let own = writer.field(*field);
             let kind = writer.computing(own.stored.kind());
             let leaves = writer.array(&own.name, kind, true, Meaning::Mesh(MeshData::Leaves(*field)));
-            writer.own.store(leaves, at, *value);
+            for (level, &value) in values.iter().enumerate() {
+                writer.own.store(leaves, at.plus(level), value);
+            }
         }
-        for (&field, values) in self.assigned.iter().filter(|(field, _)| is_wanted(**field)) {
+        for (&field, levels) in self.assigned.iter().filter(|(field, _)| is_wanted(**field)) {
             let array = writer.output(field);
             let declared = writer.field(field);
             let once = stencil.mesh.levels && declared.place.levels == Levels::None;
             let is_first = once.then(|| writer.level_number().is(Relation::Eq, 0));
             let scalar = writer.scalar();
             writer.when_if(is_first, |writer| {
-                let stored = values.iter().map(|&value| scalar.stored(&mut writer.own, value, declared.stored));
-                let stored: Vec<ValueId> = stored.collect();
-                writer.store_all(array, field, element, &stored);
+                let mut stored = |value: ValueId| scalar.stored(&mut writer.own, value, declared.stored);
+                let levels = levels.iter().take(if once { 1 } else { levels.len() });
+                let levels: Vec<Vec<ValueId>> =
+                    levels.map(|values| values.iter().map(|&value| stored(value)).collect()).collect();
+                writer.store_levels(array, field, element, &levels);
             });
         }
     }

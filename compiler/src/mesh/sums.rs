@@ -72,7 +72,7 @@ impl Sums {
                 values.iter_mut().for_each(|value| *value = scalar.stored(&mut writer.own, *value, stored));
             }
             let array = writer.output(*field);
-            writer.store_all(array, *field, target, &values);
+            writer.store_all(array, *field, (target, 0), &values);
         }
     }
 }

@@ -3,6 +3,9 @@
 use crate::ir::{Home, Levels, Place, Precision, Stored};
 use crate::named::named;
 
+/// Bytes that one instruction moves.
+pub const AT_ONCE: usize = 16;
+
 named! {
     /// How vectors lie.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -27,7 +30,7 @@ impl VectorLayout {
             VectorLayout::Aos => width,
             VectorLayout::Soa => 1,
             VectorLayout::Pairs | VectorLayout::Columns => {
-                let most = (16 / stored.bytes(precision)).max(1);
+                let most = (AT_ONCE / stored.bytes(precision)).max(1);
                 (1..=most).rev().find(|count| width.is_multiple_of(*count)).unwrap_or(1)
             }
         }

@@ -232,7 +232,7 @@ impl<'g> Block<'g> {
             for (field, arrays) in &self.kept {
                 let array = writer.output(*field);
                 let values: Vec<ValueId> = arrays.iter().map(|&kept| writer.own.load(kept, place)).collect();
-                writer.store_all(array, *field, target, &values);
+                writer.store_all(array, *field, (target, 0), &values);
             }
         });
     }

@@ -59,6 +59,8 @@ pub struct Writer<'a> {
     k: Option<ValueId>,
     /// Its number among those that are computed, where threads that follow each other have the levels of an item.
     level: Option<ValueId>,
+    /// How many levels a thread computes, from its own on.
+    pub levels: usize,
 }
 
 impl Making for Writer<'_> {
@@ -98,6 +100,7 @@ impl<'a> Writer<'a> {
             scopes: vec![Scope::default()],
             k: None,
             level: None,
+            levels: 1,
         }
     }
 
@@ -190,18 +193,18 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// How many threads that follow each other have the levels of one item. Where it is one, they have items of one level.
-    fn levels_together(&self) -> usize {
-        if self.choices.layout.is_by_column() { self.task.computed.len().max(1) } else { 1 }
+    /// How many threads that follow each other have the levels of one item. Nothing if they have items of one level.
+    fn threads_of_column(&self) -> Option<usize> {
+        let is_by_column = self.choices.layout.is_by_column() && self.task.stencil.mesh.levels;
+        is_by_column.then(|| (self.task.computed.len() / self.levels).max(1))
     }
 
     /// Finds the level of the thread, if there are levels.
     pub fn find_level(&mut self) {
-        let (levels, first) = (self.levels_together(), self.task.computed.start);
-        if levels == 1 {
+        let (Some(threads), first) = (self.threads_of_column(), self.task.computed.start) else {
             return self.find_level_of_block();
-        }
-        let level = Term::thread_of_launch(self.choices.block).rem(levels);
+        };
+        let level = Term::thread_of_launch(self.choices.block).rem(threads).times(self.levels);
         let level = self.own.name(if first == 0 { "k" } else { "level" }, level);
         self.k = Some(if first == 0 { level } else { self.own.name("k", level.plus(first)) });
         self.level = Some(level);
@@ -223,9 +226,9 @@ impl<'a> Writer<'a> {
     /// The number of the thread's item in its launch.
     pub fn item(&self) -> Term {
         let thread = Term::thread_of_launch(self.choices.block);
-        match self.levels_together() {
-            1 => thread,
-            levels => thread.over(levels),
+        match self.threads_of_column() {
+            Some(threads) => thread.over(threads),
+            None => thread,
         }
     }
 
@@ -258,13 +261,13 @@ impl<'a> Writer<'a> {
 
     /// The kernel, of a thread an item, and what is said of it.
     pub fn finish(self, what: &str, items: Items, in_place: Vec<FieldId>) -> Kernel {
+        let threads_of_column = self.threads_of_column().filter(|_| self.level.is_some());
         let MeshTask { stencil, precision, .. } = *self.task;
         let over = format!("{}.{}", stencil.mesh.name, stencil.mesh.sets[stencil.set()].name);
         let mut doc = vec![Comment::new(format!("{} over {over}: {what}.", stencil.stencil.name))];
         doc.extend(stencil.stencil.doc.comments());
         doc.push(Comment::new(format!("Layout {}, {}.", self.choices.layout.name(), precision.name())));
         let code = kernel::Kernel { doc, ..simplify(self.own.finish()) };
-        let levels_together = self.level.map_or(1, |_| self.task.computed.len());
-        Kernel { code, items, levels_together, in_place }
+        Kernel { code, items, threads_of_column, in_place }
     }
 }

@@ -56,7 +56,7 @@ impl Writer<'_> {
         let level = self.k?.plus(shift);
         // What lies beyond the levels is looked at by nobody.
         Some(self.own.term(match shift {
-            1.. if computed.end as i32 - 1 + shift > last => level.at_most(last),
+            1.. if computed.end as i32 - self.levels as i32 + shift > last => level.at_most(last),
             _ if shift < 0 && (computed.start as i32) < -shift => level.by(Binary::Max, 0),
             _ => level,
         }))
@@ -119,10 +119,54 @@ impl Writer<'_> {
         if let [one] = numbers { *one } else { self.own.lanes(numbers.to_vec()) }
     }
 
-    /// Writes numbers to a field at an element: all of them, as they are stored.
-    pub fn store_all(&mut self, array: ArrayId, field: FieldId, element: ValueId, values: &[ValueId]) {
+    /// How many of a field's numbers on levels that follow each other one instruction moves: those that a thread computes, of a field
+    /// that has one number on each; else 1.
+    pub fn levels_at_once(&self, field: FieldId) -> usize {
+        let own = self.field(field);
+        let is_one = own.place.home.is_some_and(|home| home.width == 1 && home.map.is_none());
+        if is_one && own.place.levels == Levels::Full {
+            at_once(self.levels, own.stored, self.task.precision)
+        } else {
+            1
+        }
+    }
+
+    /// Numbers of a field on the levels of the thread, from an even one on, as one computes with them.
+    pub fn load_levels(
+        &mut self,
+        array: ArrayId,
+        field: FieldId,
+        element: ValueId,
+        first: i32,
+        wish: &str,
+    ) -> Vec<ValueId> {
+        let (stored, count) = (self.field(field).stored, self.levels_at_once(field));
+        let index = self.index_at(field, (Some(element), first), 0);
+        let run = self.own.load_run(array, index, count as u8);
+        let run = self.own.name(&format!("{wish}_levels"), run);
+        let lanes = self.lanes_of(run, count);
+        lanes.into_iter().map(|lane| self.scalar().read(&mut self.own, lane, stored)).collect()
+    }
+
+    /// Writes numbers to a field at an element, on each level of the thread: all of them, as they are stored.
+    pub fn store_levels(&mut self, array: ArrayId, field: FieldId, element: ValueId, values: &[Vec<ValueId>]) {
+        let count = self.levels_at_once(field);
+        for (number, some) in values.chunks(count).enumerate() {
+            let level = (number * count) as i32;
+            if let [own] = some {
+                self.store_all(array, field, (element, level), own);
+                continue;
+            }
+            let run = self.side_by_side(&some.concat());
+            let index = self.index_at(field, (Some(element), level), 0);
+            self.own.store(array, index, run);
+        }
+    }
+
+    /// Writes numbers to a field at an element, on the level that is so far away: all of them, as they are stored.
+    pub fn store_all(&mut self, array: ArrayId, field: FieldId, (element, level): (ValueId, i32), values: &[ValueId]) {
         let (stored, precision) = (self.field(field).stored, self.task.precision);
-        let (place, together) = self.place(field, (Some(element), 0));
+        let (place, together) = self.place(field, (Some(element), level));
         let at_once = at_once(together, stored, precision);
         for (n, some) in values.chunks(at_once).enumerate() {
             let index = self.part_index(field, place, together, n * at_once);

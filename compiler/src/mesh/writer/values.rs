@@ -1,7 +1,7 @@
 //! Values: reads, definitions and bodies, where some path leads.
 
 use super::Writer;
-use crate::ir::{Binary, Body, DefId, FieldId, Handle, Hop, Kind, Node, NodeId, Path, Relation};
+use crate::ir::{Binary, Body, DefId, FieldId, Handle, Hop, Kind, Levels, Node, NodeId, Path, Relation};
 use crate::kernel::build::Computing;
 use crate::kernel::{Function, Meaning, Operation, ValueId};
 use crate::mesh::ends::Ends;
@@ -59,11 +59,13 @@ impl Writer<'_> {
 
     /// A number of a field where `at` leads.
     pub fn read(&mut self, field: FieldId, at: &Path, part: u32) -> ValueId {
+        let own = self.field(field);
+        // What has no levels is the same on all of them.
+        let at = &if own.place.levels == Levels::None { at.clone().without_levels() } else { at.clone() };
         let key = (field, at.clone(), part);
         if let Some(known) = self.find(|scope| scope.reads.get(&key)) {
             return known;
         }
-        let own = self.field(field);
         let (stored, place) = (own.stored, own.place);
         let (array, wish) = (self.input(field), self.read_name(field, at));
         let element = place.horizontal.then(|| self.index(at.hops()));
@@ -75,6 +77,18 @@ impl Writer<'_> {
             let number = self.own.name(&format!("{wish}_{part}"), number);
             self.remember(key, number);
             return number;
+        }
+        let count = self.levels_at_once(field) as i32;
+        if let (Some(element), 2.., true) = (element, count, (0..self.levels as i32).contains(&at.levels())) {
+            let here = at.clone().without_levels();
+            let first = at.levels() / count * count;
+            let wish = self.read_name(field, &here.then(&Path::levels_only(first)));
+            for (level, value) in (first..).zip(self.load_levels(array, field, element, first, &wish)) {
+                let at = here.then(&Path::levels_only(level));
+                let value = self.own.name(&self.read_name(field, &at), value);
+                self.remember((field, at, 0), value);
+            }
+            return self.find(|scope| scope.reads.get(&key)).unwrap_or_else(|| self.own.int(0));
         }
         let values = self.load(array, field, (element, at.levels()), &wish, false);
         for (part, value) in values.iter().enumerate() {

@@ -183,8 +183,8 @@ impl<M: Build> Kernels<M> {
 
     /// Launches a kernel.
     fn launch(&self, ready: &Ready<M>, work: &Work<M>, params: &[Value]) -> Result<()> {
-        let together = ready.lowered.levels_together;
-        let levels = work.computed.len() / together;
+        let column = ready.lowered.threads_of_column;
+        let levels = if column.is_some() { 1 } else { work.computed.len() };
         for items in &ready.items {
             if items.is_empty() {
                 continue;
@@ -245,7 +245,7 @@ impl<M: Build> Kernels<M> {
                 Items::Pieces { shared, .. } => (items.len(), shared),
                 Items::Set(_) | Items::Targets(_) | Items::Colours(_) => {
                     // Threads count in 32 bits, those of the last block that have nothing to do among them.
-                    let threads = items.len() * together;
+                    let threads = items.len() * column.unwrap_or(1);
                     narrow(threads.next_multiple_of(block as usize))?;
                     (threads.div_ceil(block as usize), 0)
                 }

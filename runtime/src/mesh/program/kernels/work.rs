@@ -278,7 +278,7 @@ impl View<'_> {
         let arrays = self.arrays(kernel, &footprint, group, between, threads.gather());
         let levels = self.key.1.len() as f64;
         // Threads that follow each other look at what all levels of an element have in common once.
-        let passes = levels / kernel.levels_together as f64;
+        let passes = if kernel.threads_of_column.is_some() { 1.0 } else { levels };
         let visits = threads.visits(ranges.iter().map(Range::len).sum()) as f64;
         let (used, loaded) = self.reuse(kernel, &threads, &arrays, &ranges);
         let streams = self.tables(kernel, groups, &threads);

@@ -56,10 +56,10 @@ impl View<'_> {
         let bytes = together * own.stored.bytes(precision);
         let levels = self.key.1.len();
         let is_by_column = self.choices.layout.is_by_column() && own.place.levels != Levels::None && levels > 1;
-        match kernel.levels_together {
+        match kernel.threads_of_column {
             // Other levels of what a block has one of stand between.
-            1 if is_by_column => (bytes.max(PIECE), groups),
-            together if is_by_column => (bytes * together, groups),
+            None if is_by_column => (bytes.max(PIECE), groups),
+            Some(_) if is_by_column => (bytes * levels, groups),
             _ => (bytes, groups),
         }
     }
@@ -73,6 +73,8 @@ impl View<'_> {
         between: Option<usize>,
         gathers: bool,
     ) -> Vec<Looked> {
+        // Levels of an element that stand together for the kernel.
+        let column = if kernel.threads_of_column.is_some() { self.key.1.len() } else { 1 };
         let mut all = Vec::new();
         let takes = |wanted: Meaning| kernel.code.meanings().any(|own| *own == wanted);
         for (id, _) in self.stencil.stencil.fields.iter() {
@@ -89,8 +91,8 @@ impl View<'_> {
             let bytes = if kind == Kind::Real { self.problem.precision.bytes() } else { 4 };
             let paths = self.groups[number].paths.len();
             let (at, chunk) = match gathers {
-                true => (At::Entries, values / paths * bytes * kernel.levels_together),
-                false => (At::Hops(vec![Vec::new()]), values * bytes * kernel.levels_together),
+                true => (At::Entries, values / paths * bytes * column),
+                false => (At::Hops(vec![Vec::new()]), values * bytes * column),
             };
             all.push(Looked { at, chunk, groups: 1, passes: 1, is_data: gathers });
         }
@@ -121,7 +123,7 @@ impl View<'_> {
                         How::Assign => written.push((own.field, At::Hops(vec![Vec::new()]), 1)),
                         // Written by the user's numbers, and read again.
                         How::Reduce(_) => {
-                            let chunk = self.problem.precision.bytes() * kernel.levels_together;
+                            let chunk = self.problem.precision.bytes() * column;
                             let at = || At::Hops(vec![Vec::new()]);
                             all.push(Looked { at: at(), chunk, groups: 1, passes: 2, is_data: false });
                             all.push(Looked { at: at(), chunk: 4, groups: 1, passes: 1, is_data: false });
