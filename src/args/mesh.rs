@@ -12,7 +12,8 @@ use std::str::FromStr;
 use stencilc_compiler::ir::MeshStencil;
 use stencilc_compiler::mesh::{MeshChoices, STRATEGIES, Strategy, VectorLayout};
 use stencilc_compiler::text::ShellWord;
-use stencilc_runtime::mesh::order::{self, METHODS, Options, Ordering, auto};
+use stencilc_runtime::mesh::order::auto::{self, Touched};
+use stencilc_runtime::mesh::order::{self, METHODS, Options, Ordering};
 use stencilc_runtime::mesh::program::MeshProblem;
 use stencilc_runtime::{Error, Result};
 
@@ -230,29 +231,36 @@ impl MeshArgs {
         !self.threads.is_empty()
     }
 
-    /// What a command that takes one of each is to take.
+    /// What a command that takes one of each is to take, on a mesh with levels or without.
     ///
     /// # Errors
     /// Several are given.
-    pub fn choices(&self) -> Result<MeshChoices> {
-        let strategy = one("--strategy", &self.strategies(&[MeshChoices::default().strategy]))?;
-        Ok(MeshChoices { strategy, ..self.choices_but_strategy()? })
+    pub fn choices(&self, has_levels: bool) -> Result<MeshChoices> {
+        self.choices_of(self.strategy()?, has_levels)
+    }
+
+    /// The strategy of such a command.
+    ///
+    /// # Errors
+    /// Several are given.
+    pub fn strategy(&self) -> Result<&'static dyn Strategy> {
+        one("--strategy", &self.strategies(&[MeshChoices::default().strategy]))
     }
 
     /// The options that say the same again.
     ///
     /// # Errors
     /// As [`MeshArgs::choices`].
-    pub fn words(&self) -> Result<String> {
-        self.words_on(self.mesh.as_ref().map(|file| file.display().to_string()).as_deref())
+    pub fn words(&self, has_levels: bool) -> Result<String> {
+        self.words_on(self.mesh.as_ref().map(|file| file.display().to_string()).as_deref(), has_levels)
     }
 
     /// The same, on a mesh that is called so.
     ///
     /// # Errors
     /// As [`MeshArgs::choices`].
-    pub fn words_on(&self, mesh: Option<&str>) -> Result<String> {
-        let MeshChoices { strategy, layout, block, blocks_at_once: at_once, .. } = self.choices()?;
+    pub fn words_on(&self, mesh: Option<&str>, has_levels: bool) -> Result<String> {
+        let MeshChoices { strategy, layout, block, blocks_at_once: at_once, .. } = self.choices(has_levels)?;
         let threads = Threads { block, at_once };
         let mut words = format!("--strategy {} --vectors {} --threads {threads}", strategy.name(), layout.name());
         let given = [
@@ -264,16 +272,17 @@ impl MeshArgs {
         Ok(words)
     }
 
-    /// The same of a command that looks at several strategies.
+    /// What is to be taken with a strategy.
     ///
     /// # Errors
     /// Several of something else are given.
-    pub fn choices_but_strategy(&self) -> Result<MeshChoices> {
+    pub fn choices_of(&self, strategy: &'static dyn Strategy, has_levels: bool) -> Result<MeshChoices> {
         let usual = MeshChoices::default();
         let threads = one("--threads", &self.threads(&[usual.block]))?;
         Ok(MeshChoices {
+            strategy,
             layout: match self.vectors.is_empty() {
-                true => usual.layout,
+                true => strategy.usual_layout(has_levels),
                 false => one("--vectors", &self.layouts())?,
             },
             block: threads.block,
@@ -323,7 +332,9 @@ impl MeshArgs {
             .maps
             .iter()
             .filter_map(|(_, map)| mesh.map_named(mesh.set_named(&declared.sets[map.from].name)?, &map.name));
-        let chosen = auto::choose(mesh, &known.collect::<Vec<_>>(), &options)?;
+        let is_by_column = self.layouts_for(declared.levels).iter().any(|own| own.is_by_column());
+        let touched = if declared.levels && is_by_column { Touched::Columns } else { Touched::Sectors };
+        let chosen = auto::choose(mesh, &known.collect::<Vec<_>>(), touched, &options)?;
         Ok(Ordered { name: chosen.method, why: Some(chosen.why), ordering: chosen.ordering })
     }
 }

@@ -28,7 +28,7 @@ pub fn build(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
     let own = &args.kernel;
     let name = &stencil.stencil.name;
     refuse_of_grids(&args.names, &["arch", "output", "emit"], name)?;
-    let choices = args.over.choices()?;
+    let choices = args.over.choices(stencil.mesh.levels)?;
     let precision = own.choices().precision;
     if let Some(emit @ (Emit::Ast | Emit::Ir)) = args.emit {
         let text = prepared(stencil, precision, own.choices().contract).to_string();
@@ -41,7 +41,7 @@ pub fn build(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
     }
     let codes = kernels(own, &args.over, stencil, &choices)?.into_iter().map(|kernel| kernel.code);
     let words = words_over_meshes(precision, own.choices().contract, own.levels, &own.set);
-    let again = format!("{words} {}", args.over.words()?);
+    let again = format!("{words} {}", args.over.words(stencil.mesh.levels)?);
     let several = Several::new(args, name, &format!("--stencil {name} {again}"), codes.collect());
     match args.emit {
         Some(emit) => several.show(emit, json),

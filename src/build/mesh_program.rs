@@ -47,7 +47,7 @@ pub fn build(args: &Args, input: &Input, program: &MeshProgram, json: bool) -> R
         plan: &args.of_program.plan,
     };
     let made = wanted.kernels(input)?;
-    let (choices, again) = (made.choices, wanted.words(args.over.words()?));
+    let (choices, again) = (made.choices, wanted.words(args.over.words(program.mesh.levels)?));
     let codes = made.calls.into_iter().flat_map(|own| own.kernels).map(|kernel| kernel.code);
     let several = Several::new(args, name, &again, codes.collect());
     match args.emit {
@@ -75,7 +75,7 @@ pub fn merge(plan: &PlanArgs, over: &MeshArgs, name: &str) -> Result<Merge> {
     match plan.fuse {
         None => Ok(Merge::WherePays),
         Some(PlanKind::Separate) => Ok(Merge::Never),
-        Some(PlanKind::Merged) => match over.choices()?.strategy {
+        Some(PlanKind::Merged) => match over.strategy()? {
             own if own.has_a_thread_a_target() => Ok(Merge::Always),
             other => Err(Error::call(format!(
                 "--strategy {} has no thread a target, so calls cannot share a kernel",
@@ -145,7 +145,8 @@ impl Wanted<'_> {
     /// The mesh is not the program's, or the strategy cannot compute a call.
     pub fn kernels(&self, input: &Input) -> Result<Kernels> {
         let name = &self.program.program.name;
-        let choices = MeshChoices { merge: merge(self.plan, self.over, name)?, ..self.over.choices()? };
+        let choices =
+            MeshChoices { merge: merge(self.plan, self.over, name)?, ..self.over.choices(self.program.mesh.levels)? };
         input.warn_of_program(&self.program.program, self.precision);
         match self.over.mesh {
             Some(_) => self.on_mesh(choices),

@@ -11,7 +11,7 @@ use stencilc_compiler::analysis::footprint::Footprint;
 use stencilc_compiler::analysis::levels::leaves_levels;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::{FieldId, Levels, MeshStencil, Path, Precision};
-use stencilc_compiler::mesh::{Group, MeshChoices};
+use stencilc_compiler::mesh::Group;
 use stencilc_runtime::mesh::program::kernels::{Renumbered, Works};
 use stencilc_runtime::mesh::program::{measure, prepared};
 use stencilc_runtime::{Fault, Result};
@@ -201,7 +201,6 @@ fn races(stencil: &MeshStencil) -> Vec<Race> {
 /// What each strategy does, and, on a mesh, what that comes to.
 fn strategies(args: &Args, stencil: &MeshStencil) -> Result<(Vec<OfStrategy>, Option<OfMesh>)> {
     let (precision, contract, set) = (args.precision, args.launch.code.contract, &args.set);
-    let chosen = args.over.choices_but_strategy()?;
     let on_mesh = match &args.over.mesh {
         None => None,
         Some(path) => {
@@ -219,7 +218,7 @@ fn strategies(args: &Args, stencil: &MeshStencil) -> Result<(Vec<OfStrategy>, Op
     let levels = stencil.mesh.levels.then(|| args.levels.unwrap_or(LEVELS));
     let mut all = Vec::new();
     for strategy in args.over.strategies_for(stencil) {
-        let choices = MeshChoices { strategy, ..chosen };
+        let choices = args.over.choices_of(strategy, stencil.mesh.levels)?;
         let mut own = OfStrategy {
             name: strategy.name(),
             does: strategy.summary(),

@@ -54,7 +54,7 @@ pub fn explain(args: &Args, input: &Input, program: &MeshProgram, json: bool) ->
     let (over, levels, set, plan) = (&args.over, args.levels, &args.set[..], &args.of_program.plan);
     let wanted = Wanted { program, precision, contract, over, levels, set, plan };
     let made = wanted.kernels(input)?;
-    let again = wanted.words(over.words()?);
+    let again = wanted.words(over.words(program.mesh.levels)?);
     let explanation = Explanation {
         program: name.clone(),
         doc: program.program.doc.as_told().to_owned(),

@@ -151,7 +151,8 @@ pub fn over_a_mesh(args: &Args, subject: &Subject, json: bool) -> Result<()> {
         false => &["runs", "ncu", "timeout", "program", "fuse", "times"],
     };
     refuse_of_grids(&args.names, options, name)?;
-    let choices = over.choices()?;
+    let has_levels = subject.program.mesh.levels;
+    let choices = over.choices(has_levels)?;
     let merge = merge(plan, over, name)?;
     let mut counting = Counting::new(args)?;
     let platform = open(counting.device)?;
@@ -174,7 +175,7 @@ pub fn over_a_mesh(args: &Args, subject: &Subject, json: bool) -> Result<()> {
     let (precision, kernels) = (ways.problem.precision, &args.kernels);
     let words_of_mesh = words_over_meshes(precision, kernels.code.contract, kernels.levels, &kernels.set);
     let graph = if subject.is_stencil { "" } else { " --no-graph" };
-    let options = format!("{words_of_mesh}{}{graph} {}", plan.words(), over.words()?);
+    let options = format!("{words_of_mesh}{}{graph} {}", plan.words(), over.words(has_levels)?);
     let case = Case {
         name: name.clone(),
         precision,

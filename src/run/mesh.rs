@@ -54,7 +54,7 @@ pub fn refuse_options(args: &Args, input: &Input, program: &MeshProgram) -> Resu
         args.names.refuse_of_programs(name)?;
     }
     args.of_mesh.file(name, &program.mesh.name)?;
-    args.of_mesh.choices()?;
+    args.of_mesh.choices(program.mesh.levels)?;
     merge(&args.of_program.plan, &args.of_mesh, name).map(drop)
 }
 
@@ -90,7 +90,7 @@ pub fn how(
     let tuned = tuned(args, input, problem, gpu);
     let (of_mesh, plan) = tuned.as_ref().map_or((&args.of_mesh, &args.of_program.plan), |(mesh, plan)| (mesh, plan));
     let merge = merge(plan, of_mesh, &problem.program.program.name)?;
-    let choices = MeshChoices { merge, ..of_mesh.choices()? };
+    let choices = MeshChoices { merge, ..of_mesh.choices(problem.program.mesh.levels)? };
     Ok(Some((choices, of_mesh.one_ordering(problem)?)))
 }
 

@@ -51,15 +51,16 @@ pub struct Line {
 }
 
 impl Options {
-    /// The options for a program, or for a stencil over a mesh, without saying again for what; `mesh` is what the mesh is called.
-    fn words(&self, is_over_mesh: bool, mesh: Option<&str>) -> Result<String> {
+    /// The options for a program, or for a stencil over a mesh, without saying again for what; `levels` is whether a mesh has them, and
+    /// `mesh` what it is called.
+    fn words(&self, levels: Option<bool>, mesh: Option<&str>) -> Result<String> {
         let (own, plan) = (&self.kernel, self.of_program.plan.words());
-        if !is_over_mesh {
+        let Some(has_levels) = levels else {
             return Ok(format!("{plan} {}", own.words()).trim_start().to_owned());
-        }
+        };
         let choices = own.choices();
         let words = words_over_meshes(choices.precision, choices.contract, own.levels, &own.set);
-        Ok(format!("{words}{plan} {}", self.over.words_on(mesh)?))
+        Ok(format!("{words}{plan} {}", self.over.words_on(mesh, has_levels)?))
     }
 
     /// The mesh by its file's name: where the file lies on this machine is no part of the code.
@@ -73,9 +74,9 @@ impl Options {
     /// An option makes no difference for it, or is none of a folder of code.
     pub fn line_of_stencil(&self, input: &Input, stencil: &Stencil) -> Result<Line> {
         let name = &stencil.name;
-        let words = match is_over_mesh(input, name) {
-            true => self.words(true, self.mesh_name().as_deref())?,
-            false => self.kernel.words_for(stencil)?,
+        let words = match over_mesh(input, name) {
+            levels @ Some(_) => self.words(levels, self.mesh_name().as_deref())?,
+            None => self.kernel.words_for(stencil)?,
         };
         Line::new(&format!("--stencil {name} {words}"), input)
     }
@@ -85,12 +86,12 @@ impl Options {
     /// # Errors
     /// There is no such plan, or an option is none of a folder of code.
     pub fn line_of(&self, input: &Input, name: &str) -> Result<Line> {
-        if is_over_mesh(input, name) {
-            let words = self.words(true, self.mesh_name().as_deref())?;
+        if let levels @ Some(_) = over_mesh(input, name) {
+            let words = self.words(levels, self.mesh_name().as_deref())?;
             return Line::new(&format!("--program {name} {words}"), input);
         }
         // What it is made of has to be known before anything is read.
-        Line::new(&format!("--program {name} {}", self.words(false, None)?), input)?;
+        Line::new(&format!("--program {name} {}", self.words(None, None)?), input)?;
         Line::new(&self.of_grid(input, name)?.again, input)
     }
 
@@ -111,22 +112,30 @@ impl Options {
         }
         let (stencil, program) = (self.kernel.stencil.as_deref(), self.of_program.program.as_deref());
         let named = |option: &str, name: Option<&str>| name.map_or(String::new(), |name| format!(" --{option} {name}"));
-        let is_over_mesh = match program.or(stencil) {
-            Some(name) => is_over_mesh(input, name),
-            None => input.stencils.is_empty() || file.is_some(),
+        let levels = match program.or(stencil) {
+            Some(name) => over_mesh(input, name),
+            None => (input.stencils.is_empty() || file.is_some()).then(|| has_levels(input)),
         };
         let words = match input.stencil(stencil) {
-            Ok(own) if program.is_none() && !is_over_mesh => self.kernel.words_for(own).unwrap_or(self.kernel.words()),
-            _ => self.words(is_over_mesh, file.as_deref()).unwrap_or_default(),
+            Ok(own) if program.is_none() && levels.is_none() => {
+                self.kernel.words_for(own).unwrap_or(self.kernel.words())
+            }
+            _ => self.words(levels, file.as_deref()).unwrap_or_default(),
         };
         format!("{}{} {words}", named("stencil", stencil), named("program", program))
     }
 }
 
 /// Whether a program or stencil of this name runs over a mesh.
-fn is_over_mesh(input: &Input, name: &str) -> bool {
-    let programs = input.mesh_programs.iter().map(|own| &own.program.name);
-    programs.chain(input.mesh_stencils.iter().map(|own| &own.stencil.name)).any(|own| own == name)
+fn over_mesh(input: &Input, name: &str) -> Option<bool> {
+    let programs = input.mesh_programs.iter().map(|own| (&own.program.name, own.mesh.levels));
+    let mut all = programs.chain(input.mesh_stencils.iter().map(|own| (&own.stencil.name, own.mesh.levels)));
+    all.find(|(own, _)| *own == name).map(|(_, levels)| levels)
+}
+
+/// Whether the mesh of a text's first stencil over one has levels.
+fn has_levels(input: &Input) -> bool {
+    input.mesh_stencils.first().is_some_and(|own| own.mesh.levels)
 }
 
 impl Line {
@@ -166,9 +175,10 @@ impl Line {
         let only = || input.stencils.iter().chain(input.mesh_stencils.iter().map(|own| &own.stencil)).next();
         let subject = stencil.or(program).cloned().or_else(|| Some(only()?.name.clone())).unwrap_or_default();
         // One that is gone is known by its options.
-        let is_over_mesh = own.over.given().is_some() || is_over_mesh(input, &subject);
-        let words = own.words(is_over_mesh, own.mesh_name().as_deref())?;
-        Ok(Self { options: own, subject, is_over_mesh, words })
+        let is_over = || own.over.given().is_some().then(|| has_levels(input));
+        let levels = over_mesh(input, &subject).or_else(is_over);
+        let words = own.words(levels, own.mesh_name().as_deref())?;
+        Ok(Self { options: own, subject, is_over_mesh: levels.is_some(), words })
     }
 
     fn is_program(&self) -> bool {
@@ -251,7 +261,7 @@ impl Line {
             wanted.kernels(input)?.calls.into_iter().flat_map(|own| own.kernels).collect()
         } else {
             let Some(stencil) = input.mesh_stencil(Some(name))? else { return Ok(Vec::new()) };
-            mesh::kernels(kernel, over, stencil, &over.choices()?)?
+            mesh::kernels(kernel, over, stencil, &over.choices(stencil.mesh.levels)?)?
         };
         Ok(kernels.into_iter().map(|kernel| kernel.code).collect())
     }

@@ -75,7 +75,10 @@ fn place(args: &Args, ways: &mut Ways) -> Result<Variant> {
     if !names.contains(&auto::AUTO) {
         names.push(auto::AUTO);
     }
-    let mut usual = Variant::new(MeshChoices { merge: Merge::WherePays, ..MeshChoices::default() }, "none");
+    let mut usual = Variant::new(
+        MeshChoices { merge: Merge::WherePays, ..MeshChoices::usual(ways.problem.program.mesh.levels) },
+        "none",
+    );
     for name in names {
         // All that there is to choose from was asked for, where nothing was.
         let is_asked = asked.contains(&name) || !own.has_order();

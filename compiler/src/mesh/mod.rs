@@ -88,6 +88,12 @@ const FEW: usize = 1 << 17;
 const ENOUGH: f64 = 0.2;
 
 impl MeshChoices {
+    /// What is taken where nobody chooses, on a mesh with levels or without.
+    pub fn usual(has_levels: bool) -> Self {
+        let usual = Self::default();
+        Self { layout: usual.strategy.usual_layout(has_levels), ..usual }
+    }
+
     /// Whether the calls of a chain become one kernel, over so many elements and levels.
     pub fn merges(self, chain: &Chain, precision: Precision, elements: usize) -> bool {
         let pays = || elements < FEW || chain.saved(precision) >= ENOUGH;

@@ -126,7 +126,7 @@ pub struct Job {
 struct How {
     choices: Choices,
     plan: Option<ProgramPlan>,
-    over_mesh: MeshChoices,
+    over_mesh: Option<MeshChoices>,
     ordering: Option<Ordering>,
     is_unrecorded: bool,
 }
@@ -238,7 +238,7 @@ impl Job {
 
     /// Which kernels compute it over a mesh, and in which order its elements stand on the device: as they are if nothing is said.
     pub fn over_mesh(self, choices: MeshChoices, ordering: Option<Ordering>) -> Self {
-        Self { how: How { over_mesh: choices, ordering, ..self.how }, ..self }
+        Self { how: How { over_mesh: Some(choices), ordering, ..self.how }, ..self }
     }
 
     /// Computes what its stencils print, too, for [`Run::printed`]; it does not if nothing is said.

@@ -127,7 +127,7 @@ impl Ready {
 
     /// Other kernels over a mesh than the job had.
     pub fn over_mesh(&mut self, choices: MeshChoices, ordering: Ordering) {
-        self.how = How { over_mesh: choices, ordering: Some(ordering), ..std::mem::take(&mut self.how) };
+        self.how = How { over_mesh: Some(choices), ordering: Some(ordering), ..std::mem::take(&mut self.how) };
     }
 
     /// Starts each kernel by itself, and not those of many steps at once, as a CUDA graph.
@@ -183,7 +183,8 @@ impl Ready {
         let How { over_mesh, ordering, is_unrecorded, .. } = std::mem::take(&mut self.how);
         let ordering = ordering.unwrap_or_else(|| Ordering::kept(&problem.mesh));
         let renumbered = Rc::new(Renumbered::new(&problem, &ordering)?);
-        let mut kernels = over_mesh::Kernels::new(Arc::clone(&problem), machine, over_mesh, renumbered);
+        let choices = over_mesh.unwrap_or_else(|| MeshChoices::usual(problem.program.mesh.levels));
+        let mut kernels = over_mesh::Kernels::new(Arc::clone(&problem), machine, choices, renumbered);
         if let Some(reader) = self.reader.take() {
             kernels = kernels.read_by(reader);
         }

@@ -16,7 +16,7 @@ use crate::mesh::sums::add_to;
 use crate::mesh::writer::Writer;
 use crate::mesh::writer::numbers::part_name;
 use crate::mesh::writer::values::level_name;
-use crate::mesh::{Cut, Items, Kernel, MeshChoices, MeshTask, NOWHERE};
+use crate::mesh::{Cut, Items, Kernel, MeshChoices, MeshTask, NOWHERE, VectorLayout};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Blocks of elements add in shared memory, colour by colour, and blocks of one colour write to memory together.
@@ -33,6 +33,11 @@ impl Strategy for HierarchicalColouring {
 
     fn additions(&self) -> Additions {
         Additions::SameEveryTime
+    }
+
+    /// Blocks are of pieces, on one level.
+    fn usual_layout(&self, _has_levels: bool) -> VectorLayout {
+        VectorLayout::Pairs
     }
 
     fn kernels(&self, task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Vec<Kernel>, Refusal> {

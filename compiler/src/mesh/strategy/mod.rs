@@ -9,7 +9,7 @@ mod two_step;
 
 use super::group::{Add, Group};
 use super::writer::Writer;
-use super::{Kernel, MeshChoices, MeshTask};
+use super::{Kernel, MeshChoices, MeshTask, VectorLayout};
 use crate::diagnostic::Refusal;
 use crate::ir::{Path, Relation};
 use crate::kernel::ValueId;
@@ -41,6 +41,11 @@ pub trait Strategy: Sync {
     /// that follow each other can share a kernel.
     fn has_a_thread_a_target(&self) -> bool {
         false
+    }
+
+    /// How numbers lie in memory, where nobody says: levels of an element follow each other if its threads do.
+    fn usual_layout(&self, has_levels: bool) -> VectorLayout {
+        if has_levels { VectorLayout::Columns } else { VectorLayout::Pairs }
     }
 
     /// The kernels of what is added to one set, in the order in which they are launched.

@@ -14,7 +14,7 @@ use crate::mesh::rows::{Places, is_row, led_to, row};
 use crate::mesh::shared::{Shared, bytes, fitting, piece};
 use crate::mesh::sums::Sums;
 use crate::mesh::writer::Writer;
-use crate::mesh::{Cut, Items, Kernel, MeshChoices, MeshTask, NOWHERE};
+use crate::mesh::{Cut, Items, Kernel, MeshChoices, MeshTask, NOWHERE, VectorLayout};
 
 /// Blocks of targets compute the contributions of all elements that lead to them into shared memory, and gather them.
 pub struct Tiled;
@@ -30,6 +30,11 @@ impl Strategy for Tiled {
 
     fn additions(&self) -> Additions {
         Additions::InOrder
+    }
+
+    /// Blocks are of pieces, on one level.
+    fn usual_layout(&self, _has_levels: bool) -> VectorLayout {
+        VectorLayout::Pairs
     }
 
     fn kernels(&self, task: &MeshTask, choices: &MeshChoices, group: &Group) -> Result<Vec<Kernel>, Refusal> {

@@ -2,6 +2,9 @@
 //!
 //! The threads of a warp read together what 32 elements lead to that follow each other. Memory comes in sectors of 32 bytes, of
 //! four numbers in double precision. A mesh whose numbering is local fills the sectors that it touches.
+//!
+//! Where the levels of an element follow each other, sectors are full whatever the numbering. Then it is the elements at work at once
+//! that should lead to few others, whose columns come from memory once.
 
 use super::{Method, Options, Ordering, find};
 use crate::error::Result;
@@ -15,36 +18,71 @@ pub const AUTO: &str = "auto";
 pub const SUMMARY: &str =
     "none if the numbering is local as it is, else hilbert, or rcm where there are no coordinates";
 
+/// What the numbering of a mesh is looked at for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touched {
+    /// Numbers of elements that follow each other.
+    Sectors,
+    /// Columns of levels.
+    Columns,
+}
+
 /// Threads of a warp.
 const WARP: usize = 32;
 
 /// Numbers of a sector.
 const SECTOR: i32 = 4;
 
-/// So many warps of a map are looked at, at most.
+/// Elements whose columns are at work at once.
+const AT_WORK: usize = 4096;
+
+/// So many warps of a map are looked at, at most; and so many times as many elements.
 const WARPS: usize = 4096;
 
 /// Up to so many sectors for one that would be full, a numbering is local. What is made row by row has less than 2, what is at random
 /// nearly 4.
 const LOCAL: f64 = 2.0;
 
+/// The same for columns.
+const LOCAL_COLUMNS: f64 = 1.1;
+
 /// New numbers have to save so much.
 const WORTH: f64 = 0.9;
 
-/// How many sectors warps touch.
+/// How many sectors or columns elements touch that are at work together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Locality {
-    /// Sectors that a warp touches, added up.
+    /// Sectors that a warp touches, added up; or columns.
     pub touched: u64,
-    /// Sectors that what it leads to would fill.
+    /// Sectors that what it leads to would fill; or columns that there are for so many elements of all.
     pub filled: u64,
 }
 
 impl Locality {
     /// Through some maps of a mesh.
-    pub fn new(mesh: &Mesh, maps: &[usize]) -> Self {
-        let each = maps.iter().map(|&map| Self::of_map(&mesh.maps[map]));
+    pub fn new(mesh: &Mesh, maps: &[usize], touched: Touched) -> Self {
+        let each = maps.iter().map(|&map| match touched {
+            Touched::Sectors => Self::of_map(&mesh.maps[map]),
+            Touched::Columns => Self::of_columns(mesh, &mesh.maps[map]),
+        });
         each.fold(Self::default(), Self::and)
+    }
+
+    fn of_columns(mesh: &Mesh, map: &Map) -> Self {
+        let elements = AT_WORK * map.arity.max(1);
+        let stretches = map.table.len().div_ceil(elements);
+        let looked_at = stretches.min(WARPS * WARP / AT_WORK);
+        let all = mesh.sets[map.from].size.max(1);
+        let of = |number: usize| {
+            let first = (number * stretches / looked_at) * elements;
+            let own = &map.table[first..map.table.len().min(first + elements)];
+            let mut to: Vec<i32> = own.iter().copied().filter(|&to| to != HOLE).collect();
+            to.sort_unstable();
+            to.dedup();
+            let share = own.len() / map.arity.max(1) * mesh.sets[map.to].size / all;
+            Self { touched: to.len() as u64, filled: share.min(to.len()) as u64 }
+        };
+        (0..looked_at).into_par_iter().map(of).reduce(Self::default, Self::and)
     }
 
     fn of_map(map: &Map) -> Self {
@@ -70,7 +108,7 @@ impl Locality {
         Self { touched: self.touched + other.touched, filled: self.filled + other.filled }
     }
 
-    /// Sectors that are touched for each that would be full: 1 is the best, 4 the worst.
+    /// Sectors that are touched for each that would be full: 1 is the best, 4 the worst. Or columns for each that there is.
     pub fn ratio(self) -> f64 {
         if self.filled == 0 { 1.0 } else { self.touched as f64 / self.filled as f64 }
     }
@@ -91,15 +129,17 @@ pub struct Chosen {
 ///
 /// # Errors
 /// A map is too large for its inverse.
-pub fn choose(mesh: &Mesh, maps: &[usize], options: &Options) -> Result<Chosen> {
-    let given = Locality::new(mesh, maps);
+pub fn choose(mesh: &Mesh, maps: &[usize], touched: Touched, options: &Options) -> Result<Chosen> {
+    let given = Locality::new(mesh, maps, touched);
     let kept = |why: String| Chosen { method: "none", why, ordering: Ordering::kept(mesh) };
-    let touch = "a warp touches";
-    if given.ratio() <= LOCAL {
-        return Ok(kept(format!(
-            "the numbering is local as it is: {touch} {:.1} sectors for each that it could fill",
-            given.ratio()
-        )));
+    let (touch, local, what) = match touched {
+        Touched::Sectors => ("a warp touches", LOCAL, "sectors for each that it could fill"),
+        Touched::Columns => {
+            ("elements at work at once touch", LOCAL_COLUMNS, "columns for each that there is for them")
+        }
+    };
+    if given.ratio() <= local {
+        return Ok(kept(format!("the numbering is local as it is: {touch} {:.1} {what}", given.ratio())));
     }
     let [hilbert, rcm] = ["hilbert", "rcm"].map(find);
     let (hilbert, rcm): (&dyn Method, &dyn Method) = (hilbert?, rcm?);
@@ -108,8 +148,8 @@ pub fn choose(mesh: &Mesh, maps: &[usize], options: &Options) -> Result<Chosen> 
         Err(_) => (rcm.name(), "there are no coordinates", rcm.ordering(mesh, options)?),
     };
     let bare = Mesh { fields: Vec::new(), ..mesh.clone() };
-    let ordered = Locality::new(&ordering.renumbered(&bare), maps);
-    let change = format!("{:.1} sectors for each that it could fill", given.ratio());
+    let ordered = Locality::new(&ordering.renumbered(&bare), maps, touched);
+    let change = format!("{:.1} {what}", given.ratio());
     if ordered.touched as f64 > WORTH * given.touched as f64 {
         return Ok(kept(format!("{touch} {change}, and {method} would not change that")));
     }
@@ -128,7 +168,7 @@ mod tests {
     }
 
     fn chosen(mesh: &Mesh) -> &'static str {
-        choose(mesh, &all(mesh), &Options::new(mesh.sets.len() - 1)).unwrap().method
+        choose(mesh, &all(mesh), Touched::Sectors, &Options::new(mesh.sets.len() - 1)).unwrap().method
     }
 
     #[test]
@@ -142,10 +182,10 @@ mod tests {
             hexahedra(20, 18, 16, still).unwrap(),
         ];
         for mesh in &made {
-            let locality = Locality::new(mesh, &all(mesh));
+            let locality = Locality::new(mesh, &all(mesh), Touched::Sectors);
             assert_eq!(chosen(mesh), "none", "{}: {}", mesh.origin, locality.ratio());
             let random = find("random").unwrap().ordering(mesh, &Options::new(0)).unwrap().renumbered(mesh);
-            let locality = Locality::new(&random, &all(mesh));
+            let locality = Locality::new(&random, &all(mesh), Touched::Sectors);
             assert!(locality.ratio() > 3.0, "{}: {}", mesh.origin, locality.ratio());
             assert_eq!(chosen(&random), "hilbert", "{}", mesh.origin);
             let bare = Mesh { fields: Vec::new(), ..random };
@@ -154,15 +194,30 @@ mod tests {
     }
 
     #[test]
+    fn columns_that_are_used_together_come_together() {
+        let mesh = icosahedral("R2B4".parse().unwrap(), 1.0).unwrap();
+        let ordered =
+            |mesh: &Mesh, by: &str| find(by).unwrap().ordering(mesh, &Options::new(2)).unwrap().renumbered(mesh);
+        let ratio = |mesh: &Mesh| Locality::new(mesh, &all(mesh), Touched::Columns).ratio();
+        let chosen = |mesh: &Mesh| choose(mesh, &all(mesh), Touched::Columns, &Options::new(2)).unwrap().method;
+        // Levels of refinement follow each other, which is local by sectors alone.
+        let (hilbert, random) = (ordered(&mesh, "hilbert"), ordered(&mesh, "random"));
+        assert!(ratio(&hilbert) < 1.1 && ratio(&mesh) > 1.4 && ratio(&random) > 2.0);
+        assert_eq!([&mesh, &hilbert, &random].map(chosen), ["hilbert", "none", "hilbert"]);
+    }
+
+    #[test]
     fn any_mesh_has_an_order() {
         for seed in 0..100 {
             let mesh = sample::random(seed);
             for lead in 0..mesh.sets.len() {
-                let chosen = choose(&mesh, &all(&mesh), &Options::new(lead)).unwrap();
-                assert_eq!(chosen.ordering.orders.len(), mesh.sets.len(), "seed {seed}");
+                for touched in [Touched::Sectors, Touched::Columns] {
+                    let chosen = choose(&mesh, &all(&mesh), touched, &Options::new(lead)).unwrap();
+                    assert_eq!(chosen.ordering.orders.len(), mesh.sets.len(), "seed {seed}");
+                }
             }
         }
         let nothing = Mesh::default();
-        assert_eq!(Locality::new(&nothing, &[]).ratio(), 1.0);
+        assert_eq!(Locality::new(&nothing, &[], Touched::Columns).ratio(), 1.0);
     }
 }
