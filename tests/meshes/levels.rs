@@ -98,20 +98,20 @@ program first over ring {
 }
 ";
 
-/// Numbers are whole, so that their sums are exact in any order.
-#[test]
-fn every_strategy_adds_on_every_level_and_past_holes() {
-    let cells = 40;
+/// As many edges as cells, of which some lack one.
+fn ring(cells: i32) -> Mesh {
     let next = |cell: i32| if cell % 7 == 3 { -1 } else { (cell + 1) % cells };
     let table = (0..cells).flat_map(|cell| if cell % 2 == 0 { [cell, next(cell)] } else { [next(cell), cell] });
     let set = |name: &str| Set { name: name.to_owned(), size: cells as usize };
     let cells_of = Map { name: "cells".to_owned(), from: 0, to: 1, arity: 2, table: table.collect() };
-    let mesh = Mesh {
-        origin: "a ring".to_owned(),
-        sets: vec![set("edge"), set("cell")],
-        maps: vec![cells_of],
-        fields: vec![],
-    };
+    Mesh { origin: "a ring".to_owned(), sets: vec![set("edge"), set("cell")], maps: vec![cells_of], fields: vec![] }
+}
+
+/// Numbers are whole, so that their sums are exact in any order.
+#[test]
+fn every_strategy_adds_on_every_level_and_past_holes() {
+    let cells = 40;
+    let mesh = ring(cells);
     let lowered = stencilc_compiler::check(&Source::new("flows.stn", FLOWS));
     assert!(lowered.is_ok(), "{:?}", lowered.diagnostics);
     let numbers = (0..LEVELS * cells as usize * 4).map(|at| (at % 97) as f64).collect();
@@ -140,5 +140,86 @@ fn every_strategy_adds_on_every_level_and_past_holes() {
             let found = results(&problem, &kernels).unwrap();
             assert_eq!(difference(&expected, &found), None, "{} {layout:?}", strategy.name());
         }
+    }
+}
+
+/// Reads of all kinds, beside each other on levels and not; values on each level, on none, in parts, and folded.
+const KINDS: &str = "mesh ring {
+    set edge, cell
+    map edge.cells -> cell[2] missing skip
+    levels k
+}
+stencil kinds over ring.edge {
+    in  q on cell
+    in  p: real[2] on cell
+    in  w on edge, no k
+    in  n: int on edge
+    out r on edge
+    out s: real[2] on edge
+    out t on edge, no k
+    out m: int on edge
+    reduce total: sum
+    let near = sum(c in cells) { q[c] * w + p[c].1 }
+    let above = if k > 0 { n[k-1] } else { 7 }
+    r = near / (2 + w) + above
+    s = [near - n, if k + 1 < nk { n[k+1] } else { 0 }]
+    t = 2*w
+    m = n + above
+    total += near
+}
+stencil after over ring.edge {
+    in  r on edge
+    in  s: real[2] on edge
+    param total
+    out u on edge
+    u = r * s.1 + (if k > 0 { s.0[k-1] } else { 1 }) + total
+}
+program all over ring {
+    in  q on cell
+    in  p: real[2] on cell
+    in  w on edge, no k
+    in  n: int on edge
+    out u, r on edge
+    out s: real[2] on edge
+    out t on edge, no k
+    out m: int on edge
+    out total on ()
+    r, s, t, m, total = kinds(q, p, w, n)
+    u = after(r, s, total)
+}
+";
+
+/// A thread has one level, two or four, by how many there are and how many bytes a number has.
+#[test]
+fn columns_are_what_levels_are() {
+    let mesh = ring(10);
+    let lowered = stencilc_compiler::check(&Source::new("kinds.stn", KINDS));
+    assert!(lowered.is_ok(), "{:?}", lowered.diagnostics);
+    let machine = Arc::new(Emulator::new(Compiler::find().unwrap(), Settings::default()));
+    for (levels, precision) in [1, 2, 3, 4, 6]
+        .into_iter()
+        .flat_map(|levels| [Precision::F32, Precision::F64].map(|precision| (levels, precision)))
+    {
+        let problem = MeshProblem::new(Request {
+            program: &lowered.mesh_programs[0],
+            precision,
+            contract: true,
+            mesh: mesh.clone(),
+            levels: Some(levels),
+            arrays: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            seed: 3,
+            cast: stencilc_runtime::Cast::Exact,
+            drawing: stencilc_runtime::Drawing::Everything,
+        })
+        .unwrap();
+        let problem = Arc::new(problem);
+        let expected = results(&problem, Interpreter::new(Arc::clone(&problem))).unwrap();
+        let choices = MeshChoices::usual(true);
+        assert!(choices.layout.is_by_column());
+        let placed = Rc::new(Renumbered::new(&problem, &Ordering::kept(&mesh)).unwrap());
+        let kernels = Kernels::new(Arc::clone(&problem), Arc::clone(&machine), choices, placed);
+        let found = results(&problem, &kernels).unwrap();
+        assert_eq!(difference(&expected, &found), None, "{levels} levels, {precision:?}");
     }
 }

@@ -58,7 +58,7 @@ impl Case {
         // What merges calls more often than others.
         let usual = MeshChoices::default();
         let strategy = if !is_alone && rng.bool() { usual.strategy } else { *all[rng.usize(0..all.len())] };
-        let layout = VectorLayout::ALL[rng.usize(0..3)];
+        let layout = VectorLayout::ALL[rng.usize(0..VectorLayout::ALL.len())];
         // Meshes are small, and tiles and blocks are to be several.
         MeshChoices { strategy, layout, block: [4, 32][rng.usize(0..2)], ..usual }
     }

@@ -93,7 +93,7 @@ fn kernels_over_meshes_are_read_back() {
                 let (computed, counts) = (&(0..5), &Mesh);
                 let (stencil, levels, from_zero) = (&prepared, 5, &|_| true);
                 let task = MeshTask { stencil, precision, levels, computed, from_zero, counts };
-                let layout = [VectorLayout::Pairs, VectorLayout::Aos, VectorLayout::Soa][number % 3];
+                let layout = VectorLayout::ALL[number % VectorLayout::ALL.len()];
                 let choices = MeshChoices { strategy, layout, ..MeshChoices::default() };
                 for kernel in mesh::kernels(&task, &choices).map_or(Vec::new(), |made| made.kernels) {
                     same(&kernel.code);
