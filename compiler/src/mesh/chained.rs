@@ -73,7 +73,6 @@ pub fn kernels(
         let in_place = last.in_place(fields.clone(), false);
         writer.finish(&what, Items::Set(set), in_place)
     };
-    // Sums are of one level.
-    let kernel = if gathers.is_empty() { with_levels(&stages[0], choices, of_levels) } else { of_levels(1) };
+    let kernel = with_levels(&stages[0], choices, of_levels);
     Ok(Kernels { kernels: vec![kernel], groups })
 }

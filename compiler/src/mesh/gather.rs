@@ -210,10 +210,13 @@ impl<'a> Gather<'a> {
             let is_here = led_along.filter(|_| paths > 1).map(|own| own.is(Relation::Eq, path));
             writer.when_if(is_here, |writer| {
                 // Loads and values first, so that none waits for a sum.
-                let values: Vec<ValueId> =
-                    adds.iter().map(|add| writer.body(&stores[add.store].body, &Path::default())).collect();
-                for (add, value) in adds.iter().zip(values) {
-                    sums.add(writer, add, value);
+                let mut values: Vec<(usize, &Add, ValueId)> = Vec::new();
+                for level in 0..writer.levels {
+                    let at = Path::levels_only(level as i32);
+                    values.extend(adds.iter().map(|add| (level, add, writer.body(&stores[add.store].body, &at))));
+                }
+                for (level, add, value) in values {
+                    sums.add(writer, add, level, value);
                 }
             });
         }
@@ -232,7 +235,7 @@ impl<'a> Gather<'a> {
         }
         for def in stencil.defs.handles() {
             if seen.iter().filter(|used| used.contains(&def)).count() > 1 {
-                writer.value(def, &Path::default());
+                on_each_level(writer, def);
             }
         }
     }
@@ -275,8 +278,15 @@ fn own_first(writer: &mut Writer, reads: &[(FieldId, Path, u32)], ends: Ends) {
         });
         is_own.push(alone);
         if alone {
-            writer.value(def, &Path::default());
+            on_each_level(writer, def);
         }
+    }
+}
+
+/// Computes a definition on each level of the thread.
+fn on_each_level(writer: &mut Writer, def: DefId) {
+    for level in 0..writer.levels as i32 {
+        writer.value(def, &Path::levels_only(level));
     }
 }
 

@@ -3,13 +3,14 @@
 use super::group::Add;
 use super::writer::Writer;
 use super::writer::numbers::part_name;
-use crate::ir::{FieldId, Kind};
+use super::writer::values::level_name;
+use crate::ir::{FieldId, Kind, Path};
 use crate::kernel::{ArrayId, Function, Type, ValueId, VariableId};
 
 /// Sums.
 pub struct Sums {
-    /// By field and part; and whether they are as they are stored, and not as one computes with them.
-    sums: Vec<(FieldId, Vec<VariableId>, bool)>,
+    /// By field, level of the thread, and part; and whether they are as they are stored, and not as one computes with them.
+    sums: Vec<(FieldId, Vec<Vec<VariableId>>, bool)>,
 }
 
 impl Sums {
@@ -22,28 +23,33 @@ impl Sums {
             let (stored, precision) = (writer.field(field).stored, writer.task.precision);
             let from_zero = (writer.task.from_zero)(field) && !in_place;
             let as_stored = as_stored || !from_zero && stored.bytes(precision) > precision.bytes();
-            let starts = if from_zero {
-                let kind = if as_stored { writer.stored(field) } else { writer.computing(stored.kind()) };
-                let zero = match kind.is_real() {
-                    true => writer.own.real(0.0, kind),
-                    false => writer.own.literal(0, kind),
+            let mut levels = Vec::new();
+            for level in 0..writer.levels as i32 {
+                let starts = if from_zero {
+                    let kind = if as_stored { writer.stored(field) } else { writer.computing(stored.kind()) };
+                    let zero = match kind.is_real() {
+                        true => writer.own.real(0.0, kind),
+                        false => writer.own.literal(0, kind),
+                    };
+                    vec![zero; width]
+                } else {
+                    let array = writer.output(field);
+                    writer.load(array, field, (Some(target), level), &format!("{name}_before"), as_stored)
                 };
-                vec![zero; width]
-            } else {
-                let array = writer.output(field);
-                writer.load(array, field, (Some(target), 0), &format!("{name}_before"), as_stored)
-            };
-            let sums = starts.into_iter().enumerate();
-            let named = |(part, start)| writer.own.variable(&part_name(&format!("{name}_sum"), width, part), start);
-            all.push((field, sums.map(named).collect(), as_stored));
+                let wish = format!("{name}_sum{}", level_name(level));
+                let sums = starts.into_iter().enumerate();
+                let named = |(part, start)| writer.own.variable(&part_name(&wish, width, part), start);
+                levels.push(sums.map(named).collect());
+            }
+            all.push((field, levels, as_stored));
         }
         Self { sums: all }
     }
 
-    /// Adds a value to one of them, as one computes with it.
-    pub fn add(&self, writer: &mut Writer, add: &Add, value: ValueId) {
+    /// Adds a value to one of them on a level of the thread, as one computes with it.
+    pub fn add(&self, writer: &mut Writer, add: &Add, level: usize, value: ValueId) {
         let Some((_, sums, as_stored)) = self.sums.iter().find(|(own, ..)| *own == add.field) else { return };
-        let Some(&sum) = sums.get(add.part as usize) else { return };
+        let Some(&sum) = sums.get(level).and_then(|parts| parts.get(add.part as usize)) else { return };
         let before = writer.own.get(sum);
         let added = if *as_stored { added_stored } else { added };
         let total = added(writer, add.field, before, value);
@@ -53,12 +59,14 @@ impl Sums {
     /// Says that they are what is read of the element at hand.
     pub fn remember(&self, writer: &mut Writer) {
         for (field, sums, as_stored) in &self.sums {
-            for (part, &sum) in sums.iter().enumerate() {
-                let (mut sum, stored, scalar) = (writer.own.get(sum), writer.field(*field).stored, writer.scalar());
-                if *as_stored {
-                    sum = scalar.read(&mut writer.own, sum, stored);
+            for (level, parts) in sums.iter().enumerate() {
+                for (part, &sum) in parts.iter().enumerate() {
+                    let (mut sum, stored, scalar) = (writer.own.get(sum), writer.field(*field).stored, writer.scalar());
+                    if *as_stored {
+                        sum = scalar.read(&mut writer.own, sum, stored);
+                    }
+                    writer.remember((*field, Path::levels_only(level as i32), part as u32), sum);
                 }
-                writer.remember((*field, Default::default(), part as u32), sum);
             }
         }
     }
@@ -67,12 +75,14 @@ impl Sums {
     pub fn store(&self, writer: &mut Writer, target: ValueId, is_wanted: &dyn Fn(FieldId) -> bool) {
         for (field, sums, as_stored) in self.sums.iter().filter(|(field, ..)| is_wanted(*field)) {
             let (stored, scalar) = (writer.field(*field).stored, writer.scalar());
-            let mut values: Vec<ValueId> = sums.iter().map(|&sum| writer.own.get(sum)).collect();
-            if !as_stored {
-                values.iter_mut().for_each(|value| *value = scalar.stored(&mut writer.own, *value, stored));
-            }
+            let mut value = |sum: VariableId| {
+                let value = writer.own.get(sum);
+                if *as_stored { value } else { scalar.stored(&mut writer.own, value, stored) }
+            };
+            let levels: Vec<Vec<ValueId>> =
+                sums.iter().map(|parts| parts.iter().map(|&sum| value(sum)).collect()).collect();
             let array = writer.output(*field);
-            writer.store_all(array, *field, (target, 0), &values);
+            writer.store_levels(array, *field, target, &levels);
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::diagnostic::Refusal;
 use crate::kernel::MeshData;
 use crate::mesh::gather::Gather;
 use crate::mesh::group::Group;
+use crate::mesh::own::with_levels;
 use crate::mesh::rows::led_to;
 use crate::mesh::sums::Sums;
 use crate::mesh::writer::Writer;
@@ -42,23 +43,27 @@ impl Strategy for Owner {
         let own = gather.task(task);
         let stencil = own.stencil;
         let set_name = &stencil.mesh.sets[group.target].name;
-        let mut writer = Writer::new(&own, choices, &format!("{}_to_{set_name}", stencil.stencil.name));
-        writer.share_divisions(quotient::divides(stencil));
-        let (target, item) = if is_sparse {
-            let n = writer.count("items", MeshData::Items);
-            let item = writer.item_below("item", n);
-            (led_to(&mut writer, group, item), Some(item))
-        } else {
-            (writer.thread_of(group.target), None)
+        let of_levels = |levels: usize| {
+            let mut writer = Writer::new(&own, choices, &format!("{}_to_{set_name}", stencil.stencil.name));
+            writer.levels = levels;
+            writer.share_divisions(quotient::divides(stencil));
+            let (target, item) = if is_sparse {
+                let n = writer.count("items", MeshData::Items);
+                let item = writer.item_below("item", n);
+                (led_to(&mut writer, group, item), Some(item))
+            } else {
+                (writer.thread_of(group.target), None)
+            };
+            writer.find_level();
+            let sums = Sums::new(&mut writer, &fields, target, is_sparse, false);
+            gather.write(&mut writer, target, item, &sums);
+            writer.own.give_up();
+            sums.store(&mut writer, target, &|_| true);
+            let what = format!("a thread a {set_name}, which gathers what is added to it");
+            let items = if is_sparse { Items::Targets(group.number) } else { Items::Set(group.target) };
+            let in_place = task.in_place(fields.clone(), is_sparse);
+            writer.finish(&what, items, in_place)
         };
-        writer.find_level();
-        let sums = Sums::new(&mut writer, &fields, target, is_sparse, false);
-        gather.write(&mut writer, target, item, &sums);
-        writer.own.give_up();
-        sums.store(&mut writer, target, &|_| true);
-        let what = format!("a thread a {set_name}, which gathers what is added to it");
-        let items = if is_sparse { Items::Targets(group.number) } else { Items::Set(group.target) };
-        let in_place = task.in_place(fields, is_sparse);
-        Ok(vec![writer.finish(&what, items, in_place)])
+        Ok(vec![with_levels(&own, choices, of_levels)])
     }
 }

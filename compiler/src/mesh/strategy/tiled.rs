@@ -227,7 +227,7 @@ impl Columns {
                     values.push(signed(writer, value, path, &own.is_negative));
                 }
                 for ((add, _), value) in self.along[number].iter().zip(values) {
-                    sums.add(writer, add, value);
+                    sums.add(writer, add, 0, value);
                 }
             });
         }

@@ -172,7 +172,7 @@ fn add(writer: &mut Writer, group: &Group, between: &Between, sums: &Sums, at: V
         let is_own = (!is_alike).then(|| entry(at, between.paths, Binary::Rem).is(Relation::Eq, number));
         writer.when_if(is_own, |writer| {
             for (add, value) in group.along(number).iter().zip(&values) {
-                sums.add(writer, add, *value);
+                sums.add(writer, add, 0, *value);
             }
         });
     }
