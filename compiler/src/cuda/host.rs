@@ -85,8 +85,8 @@ struct HostTexts {
     checks: Vec<String>,
     block: String,
     blocks: String,
-    /// Threads of a block, if blocks stay where there is room.
-    room: Option<u32>,
+    /// Threads of a block, if blocks stay.
+    threads_that_stay: Option<u32>,
     arguments: Vec<String>,
 }
 
@@ -197,7 +197,7 @@ impl<'a> Host<'a> {
             checks: self.checks(),
             block: format!("{x}, {y}, {z}"),
             blocks: blocks(plan),
-            room: plan.blocks_stay().then(|| x * y * z),
+            threads_that_stay: plan.blocks_stay().then(|| x * y * z),
             arguments: kernel.parameters.iter().map(|parameter| self.argument(parameter)).collect(),
             args,
             launch,

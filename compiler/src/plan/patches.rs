@@ -95,6 +95,7 @@ pub(super) fn levels_a_lane(choices: &Choices, most: u32, target: &Target) -> u3
     let turns = |levels: u32| (end - start).div_ceil((lanes * levels) as usize) * levels as usize;
     [4, 2, 1].into_iter().filter(|&levels| fits(levels)).min_by_key(|&levels| turns(levels)).unwrap_or(1)
 }
+
 impl Plan {
     /// Blocks that are launched for patches: each takes several groups of them, since with fewer than two there is nothing to look ahead to.
     ///
