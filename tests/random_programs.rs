@@ -71,9 +71,16 @@ fn stencils_are_the_same_in_every_way() {
     NEIGHBORS.iter().for_each(|own| often("neighbors", own.name()));
     FIELDS.iter().for_each(|own| often("fields", own.name()));
     FASTEST.iter().for_each(|own| often("fastest", own.name()));
-    [("constant", "true"), ("precision", "f32"), ("precision", "f64"), ("contract", "false"), ("wide", "true")]
-        .into_iter()
-        .for_each(|(what, name)| often(what, name));
+    [
+        ("grid", "of cells"),
+        ("constant", "true"),
+        ("precision", "f32"),
+        ("precision", "f64"),
+        ("contract", "false"),
+        ("wide", "true"),
+    ]
+    .into_iter()
+    .for_each(|(what, name)| often(what, name));
 }
 
 #[test]
@@ -110,7 +117,10 @@ fn what_was_found_once_stays_mended() {
             for variant in variants().filter(Choices::is_plain) {
                 let Choices { storage, access, .. } = variant;
                 let choices = Choices { storage, access, precision, ..case.choices.clone() };
-                cases.push(Case { choices, ..case.clone() });
+                let case = Case { choices, ..case.clone() };
+                let has_tables = case.choices.storage != "regular";
+                cases.extend(has_tables.then(|| case.clone().on_a_graph()));
+                cases.push(case);
             }
         }
     }

@@ -294,6 +294,32 @@ fn a_row_opens_its_cuda_and_escape_closes_it() {
 }
 
 #[test]
+fn patches_are_drawn_where_a_kernel_computes_them() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = Folder::new();
+    folder.done("grid make quadtree --size 12x10 --depth 2 --refine circle -o quad.npz");
+    let bench = "bench laplap --grid quad.npz --levels 3 --device emulate --runs 1 --blocks usual";
+    folder.done(&format!("{bench} --access patches,idxvar -o rows.jsonl"));
+    folder.done("report rows.jsonl -o page.html");
+    open_at(&mut browser, &folder.path("page.html"), DESKTOP, "laplap");
+    let opening = "document.querySelectorAll('#rows tbody .open')";
+    let mut drawn = Vec::new();
+    for number in 0..browser.eval(&format!("{opening}.length")).as_u64().unwrap() {
+        browser.eval(&format!("{opening}[{number}].click()"));
+        let title = browser.eval("document.getElementById('kernel-title').textContent");
+        let is_drawn = browser.eval("document.getElementById('kernel-picture')?.checkVisibility() ?? false") == true;
+        assert_eq!(is_drawn, title.as_str().unwrap().contains(" patches "), "{title}");
+        if is_drawn {
+            browser.wait("document.getElementById('kernel-picture').naturalWidth >= 480");
+        }
+        drawn.push(is_drawn);
+        browser.press("Escape");
+    }
+    assert!(drawn.contains(&true) && drawn.contains(&false), "{drawn:?}");
+    assert_eq!(browser.complaints(), Vec::<&Value>::new());
+}
+
+#[test]
 fn everything_is_reached_by_tab_and_seen_there() {
     let Some(mut browser) = Browser::start() else { return };
     let folder = Folder::new();

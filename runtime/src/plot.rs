@@ -3,6 +3,7 @@
 pub mod animation;
 mod axis;
 pub mod bars;
+pub mod kinds;
 mod scale;
 mod text;
 

@@ -65,6 +65,9 @@ pub struct Args {
     /// Draw how many cells share each of the most common patterns
     #[arg(long, value_name = "FILE.png", value_hint = ValueHint::FilePath)]
     plot: Option<PathBuf>,
+    /// Draw which cells of a grid from a file belong to patches, for `--access patches`
+    #[arg(long, value_name = "FILE.png", value_hint = ValueHint::FilePath)]
+    picture: Option<PathBuf>,
 }
 
 /// What is printed.
@@ -135,8 +138,10 @@ pub fn info(args: &Args, json: bool) -> Result<()> {
     };
     let Chosen { grid, adjacency } = Chosen::new(Some(&args.grid), levels)?;
     let grid = problem::checked(grid.unwrap_or(GRID))?;
-    if let Some(path) = &args.plot {
-        output::check("--plot", path, "png", Kind::Picture)?;
+    for (option, path) in [("--plot", &args.plot), ("--picture", &args.picture)] {
+        if let Some(path) = path {
+            output::check(option, path, "png", Kind::Picture)?;
+        }
     }
     let input = input::load(&args.file)?;
     let stencil = input.stencil(args.stencil.as_deref())?;
@@ -193,6 +198,9 @@ pub fn info(args: &Args, json: bool) -> Result<()> {
     };
     if let Some(path) = &args.plot {
         draw(&info, path)?;
+    }
+    if let Some(path) = &args.picture {
+        patches::draw(&info.patches, &prepared, &choices, target, &info.subject(), path)?;
     }
     match json {
         true => terminal::json(&info),

@@ -2,10 +2,13 @@
 
 use crate::terminal;
 use serde::Serialize;
+use std::path::Path;
 use stencilc_compiler::access;
 use stencilc_compiler::ir::Stencil;
-use stencilc_compiler::plan::{self, Choices, Target};
+use stencilc_compiler::plan::{self, Choices, Plan, Target};
 use stencilc_compiler::storage::Placement;
+use stencilc_runtime::grid::patches;
+use stencilc_runtime::{Error, Result, files};
 
 /// Patches of so many columns along i and j.
 const SHAPES: [[u32; 2]; 4] = [[1, 1], [2, 1], [2, 2], [4, 2]];
@@ -27,18 +30,48 @@ pub struct OfPatches {
     bytes_table: usize,
 }
 
+/// A plan of patches of a shape; nothing if the stencil cannot be computed by them.
+fn planned(stencil: &Stencil, choices: &Choices, target: Target, patch: [u32; 2]) -> Option<Plan> {
+    let access = access::ACCESSES.iter().find(|own| own.has_patches())?;
+    let own = Choices {
+        access: access.name().to_owned(),
+        storage: access.storage().to_owned(),
+        fastest: access.fastest(),
+        block: access.block(),
+        ..choices.clone()
+    };
+    plan::plan(stencil, &own.with("patch", patch), Some(target)).ok()
+}
+
+/// Draws the patches of the shape that reads the fewest columns.
+///
+/// # Errors
+/// The stencil cannot be computed by patches, the grid's cells stand in rows or nobody knows where they are, the file cannot be written.
+pub fn draw(
+    all: &[OfPatches],
+    stencil: &Stencil,
+    choices: &Choices,
+    target: Target,
+    subject: &str,
+    path: &Path,
+) -> Result<()> {
+    let best = all.iter().min_by(|a, b| a.columns_per_cell.total_cmp(&b.columns_per_cell));
+    let plan = best.and_then(|best| planned(stencil, choices, target, best.patch));
+    let plan = plan.ok_or_else(|| Error::input(format!("`{}` cannot be computed by patches", stencil.name)))?;
+    let adjacency = target.adjacency.ok_or_else(|| {
+        Error::call(
+            "on a grid in rows every column is in a patch, but for the last ones of a row: there is nothing to draw",
+        )
+        .help("--picture is for grids from files, as `stencilc grid make` writes them")
+    })?;
+    let picture = patches::picture(&plan, adjacency, &format!("patches of {subject}"))?;
+    files::write_atomic(path, |out| out.write_all(&picture.unwrap_or_default()))
+}
+
 /// What there is to tell of a stencil's patches on a grid; nothing if it cannot be computed by them.
 pub fn of_patches(stencil: &Stencil, choices: &Choices, target: Target) -> Vec<OfPatches> {
-    let Some(access) = access::ACCESSES.iter().find(|own| own.has_patches()) else { return Vec::new() };
     let of_shape = |patch: [u32; 2]| {
-        let own = Choices {
-            access: access.name().to_owned(),
-            storage: access.storage().to_owned(),
-            fastest: access.fastest(),
-            block: access.block(),
-            ..choices.clone()
-        };
-        let plan = plan::plan(stencil, &own.with("patch", patch), Some(target)).ok()?;
+        let plan = planned(stencil, choices, target, patch)?;
         let (found, known_grid) = (plan.patches.as_ref()?, plan.known_grid.as_ref()?);
         let Placement::Patches { rows, lone } = known_grid.layout.placement else { return None };
         let (patches, computed) = (rows - lone, target.region.columns());

@@ -4,6 +4,8 @@ use super::cases::{self, Case};
 use super::commands::{self, Call, others};
 use super::kernels::{Facts, Kernels};
 use super::read::Found;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use stencilc_compiler::access::ACCESSES;
@@ -26,6 +28,8 @@ pub struct Data {
     rows: Vec<RowData>,
     /// Why kernels cannot be shown.
     reasons: Vec<String>,
+    /// Pictures of patches, as base 64 of PNG files.
+    pictures: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -134,6 +138,9 @@ struct RowData {
     /// The number of the reason why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<usize>,
+    /// The number of the picture of its patches, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    picture: Option<usize>,
 }
 
 /// What a machine is called, where it matters that it is no GPU.
@@ -163,7 +170,8 @@ impl Data {
                     Some(Err(reason)) => (None, reasons.iter().position(|own| own == reason)),
                     None => (None, None),
                 };
-                rows.insert(*at, RowData { case: number, text, reason, ..row_data(case, row) });
+                let picture = kernels.pictures_of_rows.get(at).copied();
+                rows.insert(*at, RowData { case: number, text, reason, picture, ..row_data(case, row) });
             }
         }
         let labels = cases::labels(cases);
@@ -179,6 +187,7 @@ impl Data {
             cases,
             rows,
             reasons,
+            pictures: kernels.pictures.iter().map(|picture| STANDARD.encode(picture)).collect(),
         }
     }
 }

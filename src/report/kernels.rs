@@ -36,6 +36,10 @@ pub struct Kernels {
     pub texts: Vec<String>,
     /// For each row its text's number, or why it has none.
     pub of_rows: BTreeMap<usize, Result<usize, String>>,
+    /// Pictures of grids whose patches some kernels compute, as PNG files, each once.
+    pub pictures: Vec<Vec<u8>>,
+    /// For each row that has one its picture's number.
+    pub pictures_of_rows: BTreeMap<usize, usize>,
     /// For each case what its stencil says.
     pub of_cases: Vec<Facts>,
 }
@@ -88,7 +92,7 @@ pub fn again(cases: &[Case], no_cuda: bool) -> Kernels {
             let mut kernels: Vec<(&Row, Vec<usize>)> = kernels.into_values().collect();
             // As they were measured: those next to each other are alike, which compresses well.
             kernels.sort_by_key(|(_, numbers)| numbers.first().copied());
-            let printed: Vec<Result<String, String>> = kernels
+            let printed: Vec<Result<Printed, String>> = kernels
                 .par_iter()
                 .map(|(row, numbers)| {
                     let text = input.as_ref().map_err(String::clone).and_then(|input| input.print(row));
@@ -120,13 +124,26 @@ impl Kernels {
         alike
     }
 
-    fn add(&mut self, numbers: &[usize], text: Result<String, String>) {
-        let place = text.map(|text| {
+    fn add(&mut self, numbers: &[usize], printed: Result<Printed, String>) {
+        let place = printed.map(|Printed { text, picture }| {
+            if let Some(picture) = picture {
+                let known = self.pictures.iter().position(|own| *own == picture);
+                let place = known.unwrap_or(self.pictures.len());
+                self.pictures.extend(known.is_none().then_some(picture));
+                self.pictures_of_rows.extend(numbers.iter().map(|&number| (number, place)));
+            }
             self.texts.push(text);
             self.texts.len() - 1
         });
         self.of_rows.extend(numbers.iter().map(|&number| (number, place.clone())));
     }
+}
+
+/// What is shown of a kernel.
+struct Printed {
+    text: String,
+    /// The patches that it computes, if it does and it is known where they are.
+    picture: Option<Vec<u8>>,
 }
 
 const LEFT_OUT: &str = "the page was made without kernels (--no-cuda)";
@@ -229,7 +246,7 @@ impl PlanInput {
         Ok(Self { stencil, adjacency, region, sharing, layouts: Layouts::default() })
     }
 
-    fn print(&self, row: &Row) -> Result<String, String> {
+    fn print(&self, row: &Row) -> Result<Printed, String> {
         let Some(choices) = &row.kernel.choices else { return Err(OTHER.to_owned()) };
         let target = Target {
             grid: row.subject.extents,
@@ -239,12 +256,15 @@ impl PlanInput {
             sharing: self.sharing.as_ref(),
             layouts: Some(&self.layouts),
         };
-        let printed = plan::plan(&self.stencil, choices, Some(target)).and_then(|plan| cuda::print(&plan));
-        let text = printed.map_err(|refusal| refusal.message)?.text;
-        match row.kernel.plan.as_ref() == Some(&hash(&[text.as_bytes()])) {
-            true => Ok(text),
-            false => Err(why_other(row, choices)),
+        let plan = plan::plan(&self.stencil, choices, Some(target)).map_err(|refusal| refusal.message)?;
+        let text = cuda::print(&plan).map_err(|refusal| refusal.message)?.text;
+        if row.kernel.plan.as_ref() != Some(&hash(&[text.as_bytes()])) {
+            return Err(why_other(row, choices));
         }
+        let title = format!("patches of {} on {}", self.stencil.name, row.subject.grid);
+        let picture = |adjacency| grid::patches::picture(&plan, adjacency, &title).ok().flatten();
+        let picture = self.adjacency.as_ref().and_then(picture);
+        Ok(Printed { text, picture })
     }
 }
 

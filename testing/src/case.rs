@@ -1,6 +1,7 @@
 //! One case: a program and all that is chosen for it, and what the CPU makes of it, twice.
 
 use crate::evaluate::{Evaluated, Given, evaluate};
+use crate::graph::Graph;
 use crate::subject::{self, Failure, Outcome};
 use crate::tree::Program;
 use crate::{device, generate, shrink};
@@ -17,7 +18,7 @@ use stencilc_compiler::storage::STORAGES;
 use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_compiler::storage::neighbors::Neighbors;
 use stencilc_runtime::problem::{Problem, Request, element_of};
-use stencilc_runtime::verify::{Expected, Tools, Verdict, compare};
+use stencilc_runtime::verify::{Expected, Tools, Verdict, compare, plan_for};
 use stencilc_runtime::{Data, interpreter};
 
 /// The most operations of one kernel, each offset counted: what a C++ compiler translates in a moment.
@@ -34,6 +35,8 @@ pub struct Case {
     pub tree: Option<Program>,
     /// The grid.
     pub grid: Grid,
+    /// What links its cells, if they stand in no rows.
+    pub graph: Option<Graph>,
     /// Precision, storage, strategy and their knobs.
     pub choices: Choices,
     /// Values of parameters, as on the command line; others have their default.
@@ -89,7 +92,7 @@ impl Case {
             Ok(stencil) => Case::chosen(seed, text, &stencil),
             Err(_) => {
                 let (grid, choices) = (Grid::rows(1, 1, 1), Choices::default());
-                Case { seed, text, tree: None, grid, choices, settings: BTreeMap::new(), faulty: false }
+                Case { seed, text, tree: None, grid, graph: None, choices, settings: BTreeMap::new(), faulty: false }
             }
         }
     }
@@ -100,7 +103,7 @@ impl Case {
         let reach = extents(stencil);
         let along = |low: i32, high: i32, more: usize| (high - low).unsigned_abs() as usize + 1 + more;
         // Ragged: often hardly wider than the halo.
-        let mut grid = Grid {
+        let grid = Grid {
             ni: along(reach.low.i, reach.high.i, pick(&[0, 1, 2, 3, 6, 11])),
             nj: along(reach.low.j, reach.high.j, pick(&[0, 1, 2, 4])),
             nk: pick(&[1, 2, 2, 3, 3, 4, 5, 7]),
@@ -148,17 +151,27 @@ impl Case {
                 settings.insert(param.name.clone(), draw(param, pick(&[0, 1, 2, 3, 4, 5, 6, 7])));
             }
         }
+        let mut case = Case { seed, text, tree: None, grid, graph: None, choices, settings, faulty: false };
         // Where levels are read without a guard, there must be enough of them.
-        for more in [0, 3, 8] {
-            let case =
-                Case { seed, text: text.clone(), tree: None, grid, choices: choices.clone(), settings, faulty: false };
-            if more == 8 || case.problem(stencil).is_ok() {
-                return case;
+        for more in [3, 6] {
+            if case.problem(stencil).is_err() {
+                case.grid.nk += more;
             }
-            settings = case.settings;
-            grid.nk += 3 + more;
         }
-        Case { seed, text, tree: None, grid, choices, settings, faulty: false }
+        case
+    }
+
+    /// The same on cells that stand in no rows, whose neighbours depend on the seed.
+    pub fn on_a_graph(self) -> Case {
+        let graph = Graph::new(self.seed);
+        let grid = Grid::cells(graph.adjacency().cells(), self.grid.nk);
+        let mut case = Case { grid, graph: Some(graph), ..self };
+        let problem = lowered(&case.text).ok().and_then(|stencil| case.problem(&stencil).ok());
+        if problem.is_some_and(|problem| plan_for(&problem, &case.choices).is_err()) {
+            // Paths that no other leads to cannot be followed step by step.
+            case.choices.neighbors = Neighbors::Direct;
+        }
+        case
     }
 
     /// The numbers that it computes with.
@@ -168,7 +181,7 @@ impl Case {
             precision: self.choices.precision,
             contract: self.choices.contract,
             grid: Some(self.grid),
-            adjacency: None,
+            adjacency: self.graph.as_ref().map(Graph::adjacency),
             arrays: BTreeMap::new(),
             settings: self.own_settings(stencil).map(|(name, value)| (name.clone(), text_of(*value))).collect(),
             seed: self.seed,
@@ -183,9 +196,14 @@ impl Case {
         self.settings.iter().filter(move |(name, _)| has(name))
     }
 
-    /// The command that verifies the program under these choices, after its text is written to `file`.
+    /// The command that verifies the program under these choices, after its text is written to `file`; and a graph, where
+    /// there is one, to `graph.npz`.
     pub fn command(&self, file: &str) -> String {
         let (choices, grid, seed) = (self.choices.words(), self.grid, self.seed);
+        let grid = match &self.graph {
+            Some(_) => format!("graph.npz --levels {}", grid.nk),
+            None => grid.to_string(),
+        };
         let mut command = format!("stencilc verify {file} --grid {grid} {choices} --seed {seed}");
         let stencil = lowered(&self.text).unwrap_or_default();
         for (name, value) in self.own_settings(&stencil) {
@@ -209,7 +227,9 @@ impl Case {
             outputs.extend(of(problem.map(|problem| &problem.outputs)).map(|data| (field.name.clone(), data)));
         }
         let (grid, params, faulty) = (self.grid, &self.settings, self.faulty);
-        evaluate(&file, Given { precision, contract, grid, params, inputs: &inputs, outputs: &outputs, faulty })
+        let adjacency = self.graph.as_ref().map(Graph::adjacency);
+        let (adjacency, inputs, outputs) = (adjacency.as_deref(), &inputs, &outputs);
+        evaluate(&file, Given { precision, contract, grid, adjacency, params, inputs, outputs, faulty })
     }
 }
 
@@ -219,7 +239,11 @@ impl subject::Case for Case {
 
     fn new(seed: u64) -> Self {
         let program = Case::program(seed);
-        Case { tree: Some(program.clone()), ..Case::of_text(seed, program.to_string()) }
+        let case = Case { tree: Some(program.clone()), ..Case::of_text(seed, program.to_string()) };
+        match case.choices.storage != "regular" && seed.is_multiple_of(3) {
+            true => case.on_a_graph(),
+            false => case,
+        }
     }
 
     fn seed(&self) -> u64 {
@@ -227,7 +251,8 @@ impl subject::Case for Case {
     }
 
     fn text(&self) -> String {
-        format!("// {}\n{}", self.command("random.stn"), self.text)
+        let graph = self.graph.as_ref().map_or(String::new(), |graph| format!("// {graph}\n"));
+        format!("// {}\n{graph}{}", self.command("random.stn"), self.text)
     }
 
     fn prepare(&self) -> stencilc_runtime::Result<Outcome<Ready>> {
@@ -283,6 +308,7 @@ impl subject::Case for Case {
             choices;
         let Choices { precision, contract, block, wide, checked, math, .. } = choices;
         let chosen = [
+            format!("grid {}", if ready.case.graph.is_some() { "of cells" } else { "in rows" }),
             format!("storage {storage}"),
             format!("access {access}"),
             format!("fastest {}", fastest.name()),

@@ -11,6 +11,7 @@ pub mod constructs;
 mod device;
 pub mod evaluate;
 pub mod generate;
+pub mod graph;
 pub mod over;
 mod print;
 mod shrink;

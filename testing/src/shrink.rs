@@ -1,6 +1,7 @@
 //! What is smaller than a stencil on a grid: parts of the tree are dropped, or replaced by what they are made of.
 
 use crate::case::Case;
+use crate::graph::Graph;
 use crate::tree::{Declaration, Expr, Program, Statement};
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
@@ -24,10 +25,20 @@ fn suits(access: &str, storage: &str) -> bool {
 fn simpler_cases(case: &Case) -> Vec<Case> {
     let mut simpler = Vec::new();
     let Grid { ni, nj, nk, .. } = case.grid;
-    let grids = [Grid::rows(ni - 1, nj, nk), Grid::rows(ni, nj - 1, nk), Grid::rows(ni, nj, nk - 1)];
-    simpler.extend(
-        grids.into_iter().filter(|grid| grid.columns() * grid.nk > 0).map(|grid| Case { grid, ..case.clone() }),
-    );
+    let grids = match &case.graph {
+        Some(graph) => {
+            let of = |graph: Graph| (Grid::cells(graph.adjacency().cells(), nk), Some(graph));
+            let mut grids = vec![(Grid::rows(graph.ni, graph.nj, nk), None)];
+            grids.extend(graph.smaller().into_iter().map(of));
+            grids.push((Grid::cells(ni, nk - 1), Some(graph.clone())));
+            grids
+        }
+        None => {
+            [[ni - 1, nj, nk], [ni, nj - 1, nk], [ni, nj, nk - 1]].map(|[i, j, k]| (Grid::rows(i, j, k), None)).into()
+        }
+    };
+    let grids = grids.into_iter().filter(|(grid, _)| grid.columns() * grid.nk > 0);
+    simpler.extend(grids.map(|(grid, graph)| Case { grid, graph, ..case.clone() }));
     let own = &case.choices;
     let usual = Choices::default();
     let choices = [

@@ -112,6 +112,8 @@ fn grids_from_files() {
         "grid info laplap --grid quad.npz --layout hilbert --plot quad.png",
         "grid info laplap --grid nothing.npz",
         "grid info laplap --levels 3",
+        "grid info laplap --grid 70x41x20 --picture rows.png",
+        "grid info laplap --grid quad.npz --picture patches.svg",
     ]));
     // As many places as the tables of a kernel have.
     let said = folder.json("grid info laplap --grid quad.npz --json");
@@ -120,6 +122,27 @@ fn grids_from_files() {
     let places = number(table, "bytes_pattern") / 4;
     assert!((0..32).contains(&(places - number(&said, "cells"))));
     assert_eq!(number(table, "bytes_uncompressed"), 4 * number(table, "relations") * places);
+}
+
+#[test]
+fn patches_of_a_grid_are_drawn() {
+    let folder = Folder::new();
+    folder.done("grid make quadtree --size 24x16 --depth 2 -o quad.npz");
+    let said = folder.json("grid info laplap --grid quad.npz --picture patches.png --json");
+    let pixels = folder.pixels("patches.png");
+    let of = |colour: [u8; 3]| pixels.iter().filter(|own| **own == colour).count();
+    // Of every colour of patches, of cells by themselves and of those at the edges there is some.
+    let least = said["patches"].as_array().unwrap().iter().map(|own| own["lone_cells"].as_u64().unwrap()).min();
+    assert!(least > Some(0));
+    for colour in [[68, 119, 170], [102, 204, 238], [34, 136, 51], [200, 60, 40], [160, 160, 160]] {
+        assert!(of(colour) > 1000, "{colour:?}: {}", of(colour));
+    }
+    // Nobody knows where the cells are.
+    fs::write(folder.path("mine.stn"), "stencil mine { in a; out b; b = a[i-1] + a[i+1] }").unwrap();
+    let bare = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/grid_files/i4.npz");
+    fs::copy(bare, folder.path("bare.npz")).unwrap();
+    let said = folder.refused("grid info mine.stn --grid bare.npz --picture bare.png");
+    assert!(said.contains("it is not known where the cells of"), "{said}");
 }
 
 #[test]

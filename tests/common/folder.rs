@@ -40,6 +40,15 @@ impl Folder {
         (frames, per_second)
     }
 
+    /// The pixels of a picture.
+    pub fn pixels(&self, name: &str) -> Vec<[u8; 3]> {
+        let file = std::io::BufReader::new(std::fs::File::open(self.path(name)).unwrap());
+        let mut reader = png::Decoder::new(file).read_info().unwrap();
+        let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+        reader.next_frame(&mut bytes).unwrap();
+        bytes.as_chunks().0.to_vec()
+    }
+
     /// A fresh one. Kernels that another one, or an earlier run of the tests, has compiled are not compiled again.
     pub fn new() -> Self {
         let folder = Self::with_own_cache();

@@ -6,7 +6,7 @@ use crate::cells;
 use crate::diagnostic::Refusal;
 use crate::ir::{Offset, Path, Stencil};
 use crate::kernel::cost::Cost;
-use crate::storage::patches::Wanted;
+use crate::storage::patches::{Member, Wanted, members};
 use crate::storage::{Placement, Tile};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -97,6 +97,11 @@ pub(super) fn levels_a_lane(choices: &Choices, most: u32, target: &Target) -> u3
 }
 
 impl Plan {
+    /// Which patch each column of the grid belongs to, by its number in the user's order; nothing if the plan has none, or no grid.
+    pub fn members(&self) -> Option<Vec<Member>> {
+        members(&self.known_grid.as_ref()?.layout, &self.patches.as_ref()?.wanted)
+    }
+
     /// Blocks that are launched for patches: each takes several groups of them, since with fewer than two there is nothing to look ahead to.
     ///
     /// # Errors

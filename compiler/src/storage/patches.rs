@@ -74,6 +74,33 @@ pub fn laid_out(layout: Layout, request: &LayoutRequest, wanted: &Wanted) -> Lay
     Layout { placement, tables: vec![table], ..layout }
 }
 
+/// What a column belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Member {
+    /// The patch of this number.
+    Patch(u32),
+    /// No patch: it is computed by itself.
+    Lone,
+    /// It is not computed.
+    Outside,
+}
+
+/// What each column belongs to, by its number in the user's order, where a layout has a table of patches.
+pub fn members(layout: &Layout, wanted: &Wanted) -> Option<Vec<Member>> {
+    let (Placement::Patches { rows, .. }, super::Columns::Places(places)) = (&layout.placement, &layout.columns) else {
+        return None;
+    };
+    let mut of_places = vec![Member::Outside; layout.places];
+    let count = wanted.columns.iter().product::<u32>() as usize;
+    for (number, row) in (0..).zip(layout.tables.first()?.chunks_exact(wanted.width()).take(*rows)) {
+        match row[0] {
+            lone @ ..0 => of_places[(-1 - lone) as usize] = Member::Lone,
+            _ => row[..count].iter().for_each(|&place| of_places[place as usize] = Member::Patch(number)),
+        }
+    }
+    Some(places.iter().map(|&place| of_places[place as usize]).collect())
+}
+
 /// Every patch, and every lone column.
 fn rows(request: &LayoutRequest, wanted: &Wanted) -> Vec<Row> {
     let graph = Graph::new(request);
@@ -415,6 +442,14 @@ mod tests {
         let computed = crate::storage::tables::inner_columns(&request);
         (0..topology.columns()).for_each(|own| assert_eq!(seen[own], usize::from(computed.contains(&(own as u32)))));
         assert_eq!(alone, lone);
+        let members = members(&layout, &wanted).expect("there is a table of patches");
+        let is_outside = |own: usize| members[own] == Member::Outside;
+        (0..topology.columns()).for_each(|own| assert_eq!(is_outside(own), seen[own] == 0));
+        assert_eq!(members.iter().filter(|own| **own == Member::Lone).count(), lone);
+        for number in (0..rows as u32).map(Member::Patch) {
+            let own = members.iter().filter(|own| **own == number).count();
+            assert!(own == 0 || own == (columns[0] * columns[1]) as usize, "{own} columns of {number:?}");
+        }
         [rows, lone]
     }
 

@@ -1,6 +1,7 @@
 //! Grids whose columns stand in no rows: files, and grids to begin with.
 
 mod file;
+pub mod patches;
 mod quadtree;
 mod raster;
 mod rows;

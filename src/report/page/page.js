@@ -130,6 +130,13 @@ async function openKernel(row) {
   const known = all.filter(([, value]) => value !== undefined && value !== null && value !== "");
   byId("kernel-facts").replaceChildren(...known.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, String(value))]));
   byId("kernel-command").textContent = commandOf(row);
+  const isDrawn = row.picture !== undefined;
+  byId("kernel-patches").hidden = !isDrawn;
+  const drawn = isDrawn && make("img", {
+    id: "kernel-picture", alt: "Which cells of the grid are computed together, and which by themselves",
+    src: `data:image/png;base64,${data.pictures[row.picture]}`,
+  });
+  byId("kernel-patches").querySelector(".box").replaceChildren(...(drawn ? [drawn] : []));
   const [why, code] = [byId("kernel-why"), byId("kernel-code")];
   const isThere = row.text !== undefined;
   why.hidden = isThere;

@@ -7,8 +7,8 @@ use stencilc_compiler::ir::{Binary, Function, Relation};
 
 /// Computes on the arrays of one domain.
 #[derive(Clone, Copy)]
-pub struct Arithmetic {
-    pub domain: Domain,
+pub struct Arithmetic<'a> {
+    pub domain: Domain<'a>,
     /// Whether products and sums are fused.
     pub contract: bool,
 }
@@ -58,7 +58,7 @@ pub fn widened<R: Real>(value: &Value<R>) -> Value<R> {
     }
 }
 
-impl Arithmetic {
+impl Arithmetic<'_> {
     /// `a + b` and its like.
     pub fn binary<R: Real>(self, op: Binary, a: &Value<R>, b: &Value<R>) -> Value<R> {
         if is_whole(a) && is_whole(b) && op != Binary::Div {

@@ -8,7 +8,7 @@ use stencilc_compiler::ast::{Block, Expr, ExprId, Function, Infix, Prefix, Range
 use stencilc_compiler::ir::Binary;
 
 impl<'a, R: Real> Evaluator<'a, R> {
-    pub(super) fn arithmetic(&self) -> Arithmetic {
+    pub(super) fn arithmetic(&self) -> Arithmetic<'a> {
         Arithmetic { domain: self.domain, contract: self.given.contract }
     }
 
@@ -167,7 +167,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
         &self,
         a: Parts<R>,
         b: Parts<R>,
-        op: impl Fn(Arithmetic, &Value<R>, &Value<R>) -> Value<R>,
+        op: impl Fn(Arithmetic<'a>, &Value<R>, &Value<R>) -> Value<R>,
     ) -> Result<Parts<R>> {
         let own = self.arithmetic();
         Ok(match (a, b) {
@@ -300,7 +300,7 @@ fn part_of<R: Real>(value: Parts<R>, index: usize) -> Result<Parts<R>> {
 }
 
 /// The product from the left, or 1 divided by it.
-fn power<R: Real>(own: Arithmetic, base: &Value<R>, exponent: i32, one: &Value<R>) -> Value<R> {
+fn power<R: Real>(own: Arithmetic<'_>, base: &Value<R>, exponent: i32, one: &Value<R>) -> Value<R> {
     let mut product: Option<Value<R>> = None;
     for _ in 0..exponent.unsigned_abs() {
         product = Some(match product {

@@ -12,8 +12,10 @@ mod value;
 use arithmetic::{everywhere, truths, wholes, widened};
 use real::Real;
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
 use stencilc_compiler::ast::{Constant, Fields, File, Function, Item, Params, PlaceOn, Statement, Typed};
-use stencilc_compiler::grid::{Grid, Region};
+use stencilc_compiler::grid::{Adjacency, Grid, Region};
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::ir::scalar;
 use stencilc_runtime::Data;
@@ -28,6 +30,8 @@ pub struct Given<'a> {
     pub contract: bool,
     /// The grid.
     pub grid: Grid,
+    /// Which of its cells are neighbours, if they stand in no rows.
+    pub adjacency: Option<&'a Adjacency>,
     /// The values of parameters, by name; others have their default.
     pub params: &'a BTreeMap<String, scalar::Value>,
     /// What is read, by name.
@@ -67,12 +71,15 @@ pub fn evaluate(file: &File, given: Given) -> Result<Evaluated> {
 }
 
 fn evaluate_in<R: Real>(file: &File, given: Given) -> Result<Evaluated> {
-    let mut margin = [2; 3];
+    // Of cells that stand in no rows none is beyond an edge.
+    let around = if given.adjacency.is_some() { 0 } else { 2 };
+    let mut margin = [around, around, 2];
     loop {
-        let domain = Domain { grid: given.grid, margin };
+        let domain = Domain { grid: given.grid, adjacency: given.adjacency, margin };
         let evaluator =
             Evaluator::<R> { file, given, domain, locals: Vec::new(), own: Vec::new(), constants: BTreeMap::new() };
         let (reach, evaluated) = evaluator.run()?;
+        let reach = if given.adjacency.is_some() { [0, 0, reach[2]] } else { reach };
         if (0..3).all(|axis| reach[axis] <= margin[axis] as i64) {
             return Ok(evaluated);
         }
@@ -92,7 +99,7 @@ enum Binding<'a, R> {
 struct Evaluator<'a, R> {
     file: &'a File,
     given: Given<'a>,
-    domain: Domain,
+    domain: Domain<'a>,
     /// Names of the stencil.
     own: Vec<(String, Binding<'a, R>)>,
     /// Names of blocks and functions.
@@ -231,11 +238,17 @@ impl<'a, R: Real> Evaluator<'a, R> {
         let inside = |j: usize, i: usize| {
             columns.as_ref().is_none_or(|columns| columns[self.domain.index(i, j, 0) % self.domain.columns()])
         };
+        let is_without_gap = |k: &Range<usize>| k.len() == levels.len();
+        let span = |found: &[usize]| found.first().zip(found.last()).map(|(&first, &last)| first..last + 1);
+        if self.domain.adjacency.is_some() {
+            let cells: Arc<[u32]> = (0..ni as u32).filter(|&cell| inside(0, cell as usize)).collect();
+            let k = span(&levels).filter(|k| is_without_gap(k) && !cells.is_empty());
+            return Ok(k.map(|k| Region { i: 0..ni, j: 0..nj, k, cells: Some(cells) }));
+        }
         let rows: Vec<usize> = (0..nj).filter(|&j| (0..ni).any(|i| inside(j, i))).collect();
         let across: Vec<usize> = (0..ni).filter(|&i| (0..nj).any(|j| inside(j, i))).collect();
-        let span = |found: &[usize]| found.first().zip(found.last()).map(|(&first, &last)| first..last + 1);
         let (Some(i), Some(j), Some(k)) = (span(&across), span(&rows), span(&levels)) else { return Ok(None) };
-        if k.len() != levels.len() {
+        if !is_without_gap(&k) {
             return Ok(None);
         }
         if i.clone().any(|i| j.clone().any(|j| !inside(j, i))) {
@@ -262,8 +275,9 @@ impl<'a, R: Real> Evaluator<'a, R> {
             Data::Bool(v) => Cells::Bool(domain.cells(|i, j, level| v[index(i, j, level)] != 0)),
         };
         let exists = |at: i64, count: usize| (0..count as i64).contains(&at);
-        let columns = Domain { grid: Grid { nk: 1, ..domain.grid }, margin: [domain.margin[0], domain.margin[1], 0] };
-        let line = Domain { grid: Grid { ni: 1, nj: 1, ..domain.grid }, margin: [0, 0, domain.margin[2]] };
+        let [mi, mj, mk] = domain.margin;
+        let columns = Domain { grid: Grid { nk: 1, ..domain.grid }, margin: [mi, mj, 0], ..domain };
+        let line = Domain { grid: Grid { ni: 1, nj: 1, ..domain.grid }, margin: [0, 0, mk], ..domain };
         Ok(Value {
             columns: horizontal.then(|| columns.cells(|i, j, _| exists(i, ni) && exists(j, nj))),
             levels: levels.map(|levels| line.cells(|_, _, level| exists(level, levels))),
@@ -280,9 +294,10 @@ impl<'a, R: Real> Evaluator<'a, R> {
             Data::F32(_) | Data::F64(_) => Some(widened(value)),
             Data::I32(_) | Data::Bool(_) => None,
         };
+        let is_there = |i: usize| region.cells.as_ref().is_none_or(|cells| cells.contains(&(i as u32)));
         for k in region.k.clone() {
             for j in region.j.clone() {
-                for i in region.i.clone() {
+                for i in region.i.clone().filter(|&i| is_there(i)) {
                     let from = self.domain.index(i, j, k);
                     let level = if levels.is_some() { k } else { 0 };
                     let to = if horizontal { (level * nj + j) * ni + i } else { level };

@@ -2,18 +2,20 @@
 
 use super::real::Real;
 use std::rc::Rc;
-use stencilc_compiler::grid::Grid;
+use stencilc_compiler::grid::{Adjacency, Grid};
 
 /// The cells of every value: those of the grid, and some around it. A value may be asked for there, on the way to a cell
 /// that is inside, and `k` means something there.
 #[derive(Clone, Copy, Debug)]
-pub struct Domain {
+pub struct Domain<'a> {
     pub grid: Grid,
+    /// Which cells are neighbours, where they stand in no rows: they are one row then, without margins.
+    pub adjacency: Option<&'a Adjacency>,
     /// Cells on either side along i, j and k.
     pub margin: [usize; 3],
 }
 
-impl Domain {
+impl Domain<'_> {
     /// Cells along i, j and k, the margins included.
     pub fn extents(self) -> [usize; 3] {
         let Grid { ni, nj, nk, .. } = self.grid;
@@ -56,18 +58,33 @@ impl Domain {
         ((k + mk) * nj + j + mj) * ni + i + mi
     }
 
-    /// An array whose cells are those that are (i, j, k) away; at the edge, the last there is.
-    fn shifted<T: Copy>(self, cells: &[T], by: [i64; 3]) -> Rc<[T]> {
-        let [ni, nj, nk] = self.extents();
-        let along = |count: usize, by: i64| -> Vec<usize> {
-            (0..count as i64).map(|at| (at + by).clamp(0, count as i64 - 1) as usize).collect()
+    /// Of each column the one that is (i, j) away, if there is one: the steps along i are gone before those along j.
+    fn away(self, by: [i64; 3]) -> Vec<Option<usize>> {
+        let [ni, nj, _] = self.extents();
+        let Some(adjacency) = self.adjacency else {
+            let along =
+                |at: usize, by: i64, count: usize| usize::try_from(at as i64 + by).ok().filter(|&at| at < count);
+            let of = |(j, i): (usize, usize)| Some(along(j, by[1], nj)? * ni + along(i, by[0], ni)?);
+            return (0..ni * nj).map(|column| of((column / ni, column % ni))).collect();
         };
-        let (across, rows, levels) = (along(ni, by[0]), along(nj, by[1]), along(nk, by[2]));
+        let [left, right, top, bottom] = adjacency.neighbours();
+        let steps = [(left, -by[0]), (right, by[0]), (top, -by[1]), (bottom, by[1])];
+        let walk = |cell: usize| {
+            let lists = steps.iter().flat_map(|&(list, count)| (0..count).map(move |_| list));
+            lists.into_iter().try_fold(cell, |cell, list| usize::try_from(list[cell]).ok())
+        };
+        (0..ni).map(walk).collect()
+    }
+
+    /// An array whose cells are those that are (i, j, k) away; where there is no such column the cell's own, and beyond the
+    /// levels the last there is. Nobody looks there: what is beyond the margins is not taken, and masks tell the rest.
+    fn shifted<T: Copy>(self, cells: &[T], by: [i64; 3]) -> Rc<[T]> {
+        let (away, count) = (self.away(by), self.levels() as i64);
         let mut all = Vec::with_capacity(cells.len());
-        for k in &levels {
-            for j in &rows {
-                all.extend(across.iter().map(|i| cells[(k * nj + j) * ni + i]));
-            }
+        for k in 0..count {
+            let level = (k + by[2]).clamp(0, count - 1) as usize;
+            let own = away.iter().enumerate().map(|(column, to)| cells[level * away.len() + to.unwrap_or(column)]);
+            all.extend(own);
         }
         all.into()
     }
@@ -126,7 +143,7 @@ impl<R: Real> Parts<R> {
     }
 
     /// The value there, `by` cells away.
-    pub fn shifted(self, domain: Domain, by: [i64; 3]) -> Parts<R> {
+    pub fn shifted(self, domain: Domain<'_>, by: [i64; 3]) -> Parts<R> {
         self.map(|value| value.shifted(domain, by))
     }
 }
@@ -162,7 +179,7 @@ impl<R: Real> Value<R> {
     }
 
     /// What a condition is known to be on a level, by its number.
-    pub fn decided(&self, domain: Domain, number: usize) -> Option<bool> {
+    pub fn decided(&self, domain: Domain<'_>, number: usize) -> Option<bool> {
         match (&self.cells, &self.decided) {
             (Cells::Bool(cells), _) if self.known => Some(cells[number * domain.columns()]),
             (_, Some(decided)) => decided[number],
@@ -175,20 +192,18 @@ impl<R: Real> Value<R> {
         self.levels.as_ref().is_none_or(|levels| levels[number])
     }
 
-    fn shifted(self, domain: Domain, by: [i64; 3]) -> Value<R> {
+    fn shifted(self, domain: Domain<'_>, by: [i64; 3]) -> Value<R> {
         let cells = match &self.cells {
             Cells::Real(cells) => Cells::Real(domain.shifted(cells, by)),
             Cells::Int(cells) => Cells::Int(domain.shifted(cells, by)),
             Cells::Bool(cells) => Cells::Bool(domain.shifted(cells, by)),
         };
         // Beyond the margins it does not matter: larger ones are taken then.
-        let [ni, nj, nk] = domain.extents();
-        let columns = self.columns.map(|columns| {
-            let plane = Domain { grid: Grid::rows(ni, nj, 1), margin: [0; 3] };
-            plane.shifted(&columns, [by[0], by[1], 0])
-        });
+        let columns = self
+            .columns
+            .map(|columns| domain.away(by).into_iter().map(|to| to.is_some_and(|to| columns[to])).collect());
         let levels = self.levels.map(|levels| {
-            let line = Domain { grid: Grid::rows(1, 1, nk), margin: [0; 3] };
+            let line = Domain { grid: Grid::rows(1, 1, domain.levels()), adjacency: None, margin: [0; 3] };
             line.shifted(&levels, [0, 0, by[2]])
         });
         let mut reach = self.reach;
