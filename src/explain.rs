@@ -20,6 +20,7 @@ use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{self, Choices};
+use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::cuda::devices;
 use stencilc_runtime::nvrtc::{Arch, Kind};
@@ -107,7 +108,7 @@ pub fn explain(args: &Args, json: bool) -> Result<()> {
     }
     let GridArg::Rows(grid) = args.grid.clone().unwrap_or(GridArg::Rows(GRID)) else {
         return Err(Error::call("`explain` counts what is read on grids of columns in rows")
-            .help("give extents: --grid NIxNJxNK; `run` says which cells of a grid from a file are computed"));
+            .help(format!("give extents: --grid NIxNJxNK; of a grid from a file, `stencilc grid info {} --grid FILE` tells which cells are computed, tables of neighbours, and patches", ShellWord::path(&args.file))));
     };
     let (grid, bounds) = (problem::checked(grid)?, bounds(args)?);
     let stencil = input.stencil(args.stencil.as_deref())?;
