@@ -3,7 +3,7 @@
 mod flood;
 mod hexahedra;
 mod icosahedral;
-mod levels;
+pub mod levels;
 mod quadrilaterals;
 
 /// The largest absolute value.

@@ -3,6 +3,7 @@
 
 use crate::common::device::{cases, kernel, launch, run};
 use crate::common::{combinations_for, lowered, problem, stencils, verify_emulated};
+use crate::meshes::levels::look_through_holes_into_nothing;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use stencilc_compiler::grid::Grid;
@@ -80,6 +81,11 @@ fn nothing_is_found_in_operations() {
 }
 
 #[test]
+fn nothing_is_found_behind_holes() {
+    succeeds("holes");
+}
+
+#[test]
 fn planted_faults_are_found() {
     for (name, _, message) in FAULTS {
         let Some(output) = child(name) else { return };
@@ -96,6 +102,7 @@ fn runs_in_a_process_of_its_own() {
         "stencils" => stencils().iter().for_each(|(name, text)| check(name, text)),
         "constructs" => check("constructs", include_str!("constructs.stn")),
         "operations" => check_operations(),
+        "holes" => look_through_holes_into_nothing(SETTINGS),
         fault => run_fault(fault),
     }
     println!("nothing was found");

@@ -174,3 +174,51 @@ fn each_mesh_strategy() {
         insta::assert_snapshot!(name, texts.collect::<Vec<_>>().join("\n"));
     }
 }
+
+/// The same on levels: what is made of neighbours, what is added, and what is read two levels below.
+const LEVELS: &str = "mesh flat {
+    set edge, cell
+    map edge.cells -> cell[2]
+    levels k
+}
+
+stencil differences over flat.edge {
+    in  q on cell
+    out difference on edge
+    difference = q[cells.1] - q[cells.0]
+}
+
+stencil fluxes over flat.edge {
+    in  q on cell
+    inc total on cell
+    let flux = q[cells.1] - q[cells.0]
+    total[cells.0] += flux
+    total[cells.1] -= flux
+}
+";
+
+/// Where levels of an element follow each other, a thread computes as many of them as one instruction moves, if those that are computed
+/// begin and end so.
+#[test]
+fn threads_of_a_column() {
+    let lowered = stencilc_compiler::check(&Source::new("levels.stn", LEVELS));
+    assert!(lowered.is_ok(), "{:?}", lowered.diagnostics);
+    let of = |stencil: usize, precision, levels, computed: std::ops::Range<usize>| {
+        let stencil = prepared(&lowered.mesh_stencils[stencil], precision, true);
+        let (computed, from_zero) = (&computed, &|_| false);
+        let subject = MeshTask { stencil: &stencil, precision, levels, computed, from_zero, counts: &Quadrilaterals };
+        mesh::kernels(&subject, &MeshChoices::usual(true)).unwrap().kernels.remove(0)
+    };
+    for stencil in [0, 1] {
+        let threads = |precision, levels, computed| of(stencil, precision, levels, computed).threads_of_column;
+        assert_eq!(threads(Precision::F64, 64, 0..64), Some(32));
+        assert_eq!(threads(Precision::F32, 64, 0..64), Some(16));
+        assert_eq!(threads(Precision::F32, 90, 0..90), Some(45));
+        assert_eq!(threads(Precision::F64, 63, 0..63), Some(63));
+        assert_eq!(threads(Precision::F64, 64, 1..64), Some(63));
+        assert_eq!(threads(Precision::F64, 64, 2..64), Some(31));
+        let text = cuda::text(&of(stencil, Precision::F64, 4, 0..4).code).unwrap();
+        let name = format!("columns-{}", lowered.mesh_stencils[stencil].stencil.name);
+        insta::assert_snapshot!(name, &text[text.find("extern \"C\"").unwrap()..]);
+    }
+}

@@ -291,12 +291,12 @@ impl MeshArgs {
         })
     }
 
-    /// The order of a command that takes one.
+    /// The order of a command that takes one, for kernels whose fields lie in these ways.
     ///
     /// # Errors
     /// Several are given; or as [`MeshArgs::ordering`].
-    pub fn one_ordering(&self, problem: &MeshProblem) -> Result<Ordered> {
-        let ordered = self.ordering(problem, one("--order", &self.orders(&[auto::AUTO]))?)?;
+    pub fn one_ordering(&self, problem: &MeshProblem, layouts: &[VectorLayout]) -> Result<Ordered> {
+        let ordered = self.ordering(problem, one("--order", &self.orders(&[auto::AUTO]))?, layouts)?;
         ordered.tell();
         Ok(ordered)
     }
@@ -315,11 +315,11 @@ impl MeshArgs {
         })
     }
 
-    /// An order of elements by its name.
+    /// An order of elements by its name, for kernels whose fields lie in these ways: what is chosen depends on it.
     ///
     /// # Errors
     /// There is no such set, or the mesh lacks what the method needs.
-    pub fn ordering(&self, problem: &MeshProblem, name: &str) -> Result<Ordered> {
+    pub fn ordering(&self, problem: &MeshProblem, name: &str, layouts: &[VectorLayout]) -> Result<Ordered> {
         let (mesh, declared) = (&problem.mesh, &problem.program.mesh);
         let lead = self.leading_set(problem)?;
         let options = Options::new(lead);
@@ -332,7 +332,7 @@ impl MeshArgs {
             .maps
             .iter()
             .filter_map(|(_, map)| mesh.map_named(mesh.set_named(&declared.sets[map.from].name)?, &map.name));
-        let is_by_column = self.layouts_for(declared.levels).iter().any(|own| own.is_by_column());
+        let is_by_column = layouts.iter().any(|own| own.is_by_column());
         let touched = if declared.levels && is_by_column { Touched::Columns } else { Touched::Sectors };
         let chosen = auto::choose(mesh, &known.collect::<Vec<_>>(), touched, &options)?;
         Ok(Ordered { name: chosen.method, why: Some(chosen.why), ordering: chosen.ordering })

@@ -153,7 +153,7 @@ pub fn bench(args: &Args, subject: &Subject, json: bool) -> Result<()> {
     let platform = with_kernels(kernels.device, "measure")?.open(2)?;
     let mut why = None;
     for name in own.over.orders(&[auto::AUTO]) {
-        let ordered = own.over.ordering(&ways.problem, name)?;
+        let ordered = own.over.ordering(&ways.problem, name, &asked.layouts)?;
         ordered.tell();
         ways.place(ordered.name, &ordered.ordering, true)?;
         why = why.or(ordered.why);

@@ -71,7 +71,7 @@ pub fn kernels(own: &Wanted, over: &MeshArgs, stencil: &MeshStencil, choices: &M
         let (levels, set) = (own.levels, &own.set);
         let program = &measure::program(stencil, false);
         let problem = DrawnOver { program, precision, contract, over, levels, set, seed: 0 }.problem()?;
-        let ordering = over.one_ordering(&problem)?;
+        let ordering = over.one_ordering(&problem, &[choices.layout])?;
         let renumbered = Renumbered::new(&problem, &ordering.ordering)?;
         return renumbered.kernels(&problem, measure::only_call(&problem)?, choices);
     }

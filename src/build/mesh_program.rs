@@ -167,7 +167,7 @@ impl Wanted<'_> {
             cast: Cast::Rounded,
             drawing: Drawing::Everything,
         })?;
-        let order = self.over.one_ordering(&problem)?;
+        let order = self.over.one_ordering(&problem, &[choices.layout])?;
         let renumbered = Rc::new(Renumbered::new(&problem, &order.ordering)?);
         let merges = |chain: &Chain| renumbered.merges(&problem, chain, choices);
         let of_call = |outline: &Outline, call: &Call| {

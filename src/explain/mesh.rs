@@ -208,7 +208,9 @@ fn strategies(args: &Args, stencil: &MeshStencil) -> Result<(Vec<OfStrategy>, Op
             let program = &measure::program(stencil, false);
             let drawn = DrawnOver { program, precision, contract, over, levels, set, seed: 0 };
             let problem = drawn.problem()?;
-            let order = args.over.one_ordering(&problem)?;
+            let layout = |strategy| Ok(over.choices_of(strategy, stencil.mesh.levels)?.layout);
+            let layouts = over.strategies_for(stencil).into_iter().map(layout).collect::<Result<Vec<_>>>()?;
+            let order = over.one_ordering(&problem, &layouts)?;
             let renumbered = Renumbered::new(&problem, &order.ordering)?;
             let of_mesh = OfMesh { file: path.display().to_string(), order: order.name };
             Some((problem, renumbered, of_mesh))

@@ -143,6 +143,9 @@ pub fn info(args: &Args, json: bool) -> Result<()> {
             output::check(option, path, "png", Kind::Picture)?;
         }
     }
+    if args.picture.is_some() {
+        patches::check(adjacency.as_deref())?;
+    }
     let input = input::load(&args.file)?;
     let stencil = input.stencil(args.stencil.as_deref())?;
     let contract = Choices::default().contract;

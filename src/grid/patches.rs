@@ -4,6 +4,7 @@ use crate::terminal;
 use serde::Serialize;
 use std::path::Path;
 use stencilc_compiler::access;
+use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::ir::Stencil;
 use stencilc_compiler::plan::{self, Choices, Plan, Target};
 use stencilc_compiler::storage::Placement;
@@ -43,10 +44,23 @@ fn planned(stencil: &Stencil, choices: &Choices, target: Target, patch: [u32; 2]
     plan::plan(stencil, &own.with("patch", patch), Some(target)).ok()
 }
 
+/// Refuses grids of which no patches can be drawn.
+///
+/// # Errors
+/// The grid's cells stand in rows, or nobody knows where they are.
+pub fn check(adjacency: Option<&Adjacency>) -> Result<()> {
+    let adjacency = adjacency.ok_or_else(|| {
+        let why =
+            "on a grid in rows every column is in a patch, but for the last ones of a row: there is nothing to draw";
+        Error::call(why).help("--picture is for grids from files, as `stencilc grid make` writes them")
+    })?;
+    patches::check(adjacency)
+}
+
 /// Draws the patches of the shape that reads the fewest columns.
 ///
 /// # Errors
-/// The stencil cannot be computed by patches, the grid's cells stand in rows or nobody knows where they are, the file cannot be written.
+/// The stencil cannot be computed by patches, those of [`check`], the file cannot be written.
 pub fn draw(
     all: &[OfPatches],
     stencil: &Stencil,
@@ -58,14 +72,10 @@ pub fn draw(
     let best = all.iter().min_by(|a, b| a.columns_per_cell.total_cmp(&b.columns_per_cell));
     let plan = best.and_then(|best| planned(stencil, choices, target, best.patch));
     let plan = plan.ok_or_else(|| Error::input(format!("`{}` cannot be computed by patches", stencil.name)))?;
-    let adjacency = target.adjacency.ok_or_else(|| {
-        Error::call(
-            "on a grid in rows every column is in a patch, but for the last ones of a row: there is nothing to draw",
-        )
-        .help("--picture is for grids from files, as `stencilc grid make` writes them")
-    })?;
-    let picture = patches::picture(&plan, adjacency, &format!("patches of {subject}"))?;
-    files::write_atomic(path, |out| out.write_all(&picture.unwrap_or_default()))
+    let none = || Error::input(format!("`{}` has no patches on this grid", stencil.name));
+    let adjacency = target.adjacency.ok_or_else(none)?;
+    let picture = patches::picture(&plan, adjacency, &format!("patches of {subject}"))?.ok_or_else(none)?;
+    files::write_atomic(path, |out| out.write_all(&picture))
 }
 
 /// What there is to tell of a stencil's patches on a grid; nothing if it cannot be computed by them.

@@ -157,7 +157,7 @@ pub fn over_a_mesh(args: &Args, subject: &Subject, json: bool) -> Result<()> {
     let mut counting = Counting::new(args)?;
     let platform = open(counting.device)?;
     let mut ways = Ways::new(subject.problem(&args.kernels, over, args.of_program.times)?);
-    let ordered = over.one_ordering(&ways.problem)?;
+    let ordered = over.one_ordering(&ways.problem, &[choices.layout])?;
     ways.place(ordered.name, &ordered.ordering, true)?;
     let asked = Asked {
         strategies: vec![choices.strategy],

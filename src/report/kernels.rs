@@ -9,6 +9,7 @@ use crate::terminal::Progress;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use stencilc_compiler::analysis::levels::Known;
 use stencilc_compiler::analysis::reached::classes;
 use stencilc_compiler::analysis::reuse::evaluate;
@@ -16,14 +17,14 @@ use stencilc_compiler::analysis::{self, levels};
 use stencilc_compiler::grid::{Adjacency, Form, Region};
 use stencilc_compiler::ir::Stencil;
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::plan::{self, Choices, Target};
+use stencilc_compiler::plan::{self, Choices, Plan, Target};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::storage::layouts::Layouts;
 use stencilc_compiler::storage::sharing::Sharing;
 use stencilc_compiler::{check, cuda};
 use stencilc_runtime::bench::rows::{Row, Subject};
 use stencilc_runtime::bench::{hash, hash_of_neighbours};
-use stencilc_runtime::grid;
+use stencilc_runtime::grid::{self, patches};
 use stencilc_runtime::memory;
 
 /// Bytes a column that the tables of a layout take at most while they are made, roughly.
@@ -222,6 +223,8 @@ struct PlanInput {
     sharing: Option<Sharing>,
     /// Layouts that kernels have between them.
     layouts: Layouts,
+    /// Pictures of patches, by their columns along i and j; nothing where nobody knows where cells are.
+    pictures: Mutex<BTreeMap<[u32; 2], Option<Vec<u8>>>>,
 }
 
 impl PlanInput {
@@ -243,7 +246,7 @@ impl PlanInput {
             let prepared: Vec<Stencil> = stencils.iter().map(|own| plan::prepare(own, precision, contract)).collect();
             Sharing::new(&prepared, precision, extents, adjacency.as_ref())
         });
-        Ok(Self { stencil, adjacency, region, sharing, layouts: Layouts::default() })
+        Ok(Self { stencil, adjacency, region, sharing, layouts: Layouts::default(), pictures: Mutex::default() })
     }
 
     fn print(&self, row: &Row) -> Result<Printed, String> {
@@ -261,10 +264,16 @@ impl PlanInput {
         if row.kernel.plan.as_ref() != Some(&hash(&[text.as_bytes()])) {
             return Err(why_other(row, choices));
         }
-        let title = format!("patches of {} on {}", self.stencil.name, row.subject.grid);
-        let picture = |adjacency| grid::patches::picture(&plan, adjacency, &title).ok().flatten();
-        let picture = self.adjacency.as_ref().and_then(picture);
-        Ok(Printed { text, picture })
+        Ok(Printed { text, picture: self.picture(&plan, &row.subject.grid) })
+    }
+
+    /// The picture of a plan's patches, if it has any and it is known where they are.
+    fn picture(&self, plan: &Plan, grid: &str) -> Option<Vec<u8>> {
+        let (adjacency, _) = (self.adjacency.as_ref()?, plan.patches.as_ref()?);
+        let title = format!("patches of {} on {grid}", self.stencil.name);
+        let drawn = || patches::picture(plan, adjacency, &title).ok().flatten();
+        let mut pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
+        pictures.entry(plan.tile.columns).or_insert_with(drawn).clone()
     }
 }
 

@@ -91,7 +91,8 @@ pub fn how(
     let (of_mesh, plan) = tuned.as_ref().map_or((&args.of_mesh, &args.of_program.plan), |(mesh, plan)| (mesh, plan));
     let merge = merge(plan, of_mesh, &problem.program.program.name)?;
     let choices = MeshChoices { merge, ..of_mesh.choices(problem.program.mesh.levels)? };
-    Ok(Some((choices, of_mesh.one_ordering(problem)?)))
+    let ordered = of_mesh.one_ordering(problem, &[choices.layout])?;
+    Ok(Some((choices, ordered)))
 }
 
 /// The way to compute it that was tuned for this GPU and mesh, where the options leave open which.

@@ -126,7 +126,7 @@ impl Options {
     }
 }
 
-/// Whether a program or stencil of this name runs over a mesh.
+/// Whether the mesh of a program or stencil of this name has levels; nothing if it runs over none.
 fn over_mesh(input: &Input, name: &str) -> Option<bool> {
     let programs = input.mesh_programs.iter().map(|own| (&own.program.name, own.mesh.levels));
     let mut all = programs.chain(input.mesh_stencils.iter().map(|own| (&own.stencil.name, own.mesh.levels)));

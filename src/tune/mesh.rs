@@ -82,7 +82,7 @@ fn place(args: &Args, ways: &mut Ways) -> Result<Variant> {
     for name in names {
         // All that there is to choose from was asked for, where nothing was.
         let is_asked = asked.contains(&name) || !own.has_order();
-        match own.ordering(&ways.problem, name) {
+        match own.ordering(&ways.problem, name, &[usual.choices.layout]) {
             Ok(ordered) => {
                 if name == auto::AUTO {
                     usual.order = ordered.name;

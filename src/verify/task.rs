@@ -208,8 +208,11 @@ impl Task<'_> {
         let (mut ways, mut labels) = (Vec::new(), Vec::new());
         for order in args.over.orders(&ORDERS) {
             // Without coordinates there is another one that ties neighbours together.
-            let ordered = match args.over.ordering(&problem, order) {
-                Err(_) if !args.over.has_order() && order == "hilbert" => args.over.ordering(&problem, "rcm")?,
+            let layouts: Vec<_> = choices.iter().map(|own| own.layout).collect();
+            let ordered = match args.over.ordering(&problem, order, &layouts) {
+                Err(_) if !args.over.has_order() && order == "hilbert" => {
+                    args.over.ordering(&problem, "rcm", &layouts)?
+                }
                 ordered => ordered?,
             };
             let renumbered = Arc::new(Renumbered::new(&problem, &ordered.ordering)?);

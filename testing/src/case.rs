@@ -167,7 +167,8 @@ impl Case {
         let grid = Grid::cells(graph.adjacency().cells(), self.grid.nk);
         let mut case = Case { grid, graph: Some(graph), ..self };
         let problem = lowered(&case.text).ok().and_then(|stencil| case.problem(&stencil).ok());
-        if problem.is_some_and(|problem| plan_for(&problem, &case.choices).is_err()) {
+        let is_followed = case.choices.neighbors == Neighbors::Chasing;
+        if is_followed && problem.is_some_and(|problem| plan_for(&problem, &case.choices).is_err()) {
             // Paths that no other leads to cannot be followed step by step.
             case.choices.neighbors = Neighbors::Direct;
         }
@@ -196,8 +197,8 @@ impl Case {
         self.settings.iter().filter(move |(name, _)| has(name))
     }
 
-    /// The command that verifies the program under these choices, after its text is written to `file`; and a graph, where
-    /// there is one, to `graph.npz`.
+    /// The command that verifies the program under these choices, after its text is written to `file`; and the lists of a graph, where
+    /// there is one, as arrays to `graph.npz`.
     pub fn command(&self, file: &str) -> String {
         let (choices, grid, seed) = (self.choices.words(), self.grid, self.seed);
         let grid = match &self.graph {

@@ -10,7 +10,7 @@ use stencilc_runtime::grid::{Quadtree, Refinement};
 pub enum Shape {
     /// Cells in rows, with nothing beyond the edges.
     Plane,
-    /// Cells in rows, whose last neighbour the first.
+    /// Cells in rows that are circles, both ways.
     Torus,
     /// Squares, some of which are divided into four.
     Quadtree,

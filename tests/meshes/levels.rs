@@ -12,7 +12,7 @@ use stencilc_runtime::mesh::made::{Division, icosahedral};
 use stencilc_runtime::mesh::order::Ordering;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
-use stencilc_runtime::mesh::program::measure::{difference, results};
+use stencilc_runtime::mesh::program::measure::{difference, program, results};
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::mesh::{Map, Mesh, Set};
 use stencilc_runtime::{Array, Data};
@@ -171,23 +171,79 @@ stencil after over ring.edge {
     in  r on edge
     in  s: real[2] on edge
     param total
-    out u on edge
+    out u, v on edge
     u = r * s.1 + (if k > 0 { s.0[k-1] } else { 1 }) + total
+    v = r[k-2] + s.1
 }
 program all over ring {
     in  q on cell
     in  p: real[2] on cell
     in  w on edge, no k
     in  n: int on edge
-    out u, r on edge
+    out u, v, r on edge
     out s: real[2] on edge
     out t on edge, no k
     out m: int on edge
     out total on ()
     r, s, t, m, total = kinds(q, p, w, n)
-    u = after(r, s, total)
+    u, v = after(r, s, total)
 }
 ";
+
+/// Through a hole kernels look at the first element, all levels of it: also where there is no element, and where many levels are together.
+/// That nothing is read beyond arrays, sanitizers tell, if they watch.
+pub fn look_through_holes_into_nothing(settings: Settings) {
+    let text = "mesh lone {
+        set edge, wall
+        map edge.wall -> wall[1] missing skip
+        levels k
+    }
+    stencil beside over lone.edge {
+        in  a on edge
+        in  q on wall
+        in  p: real[4] on wall
+        out r on edge
+        r = sum(w in wall) { q[w] + p[w].3 } + a
+    }";
+    let lowered = stencilc_compiler::check(&Source::new("lone.stn", text));
+    assert!(lowered.is_ok(), "{:?}", lowered.diagnostics);
+    let set = |name: &str, size| Set { name: name.to_owned(), size };
+    let wall = Map { name: "wall".to_owned(), from: 0, to: 1, arity: 1, table: vec![-1; 5] };
+    let sets = vec![set("edge", 5), set("wall", 0)];
+    let mesh = Mesh { origin: "edges without walls".to_owned(), sets, maps: vec![wall], fields: vec![] };
+    let program = program(&lowered.mesh_stencils[0], false);
+    let machine = Arc::new(Emulator::new(Compiler::find().unwrap(), settings));
+    for precision in [Precision::F32, Precision::F64] {
+        let problem = Arc::new(
+            MeshProblem::new(Request {
+                program: &program,
+                precision,
+                contract: true,
+                mesh: mesh.clone(),
+                levels: Some(400),
+                arrays: BTreeMap::new(),
+                settings: BTreeMap::new(),
+                seed: 3,
+                cast: stencilc_runtime::Cast::Exact,
+                drawing: stencilc_runtime::Drawing::Everything,
+            })
+            .unwrap(),
+        );
+        let expected = results(&problem, Interpreter::new(Arc::clone(&problem))).unwrap();
+        for layout in VectorLayout::ALL {
+            let choices = MeshChoices { layout, ..MeshChoices::usual(true) };
+            let placed = Rc::new(Renumbered::new(&problem, &Ordering::kept(&mesh)).unwrap());
+            let kernels = Kernels::new(Arc::clone(&problem), Arc::clone(&machine), choices, placed);
+            let found = results(&problem, &kernels).unwrap();
+            assert_eq!(difference(&expected, &found), None, "{layout:?}, {precision:?}");
+        }
+    }
+}
+
+#[test]
+fn what_holes_into_nothing_show_is_used_by_nobody() {
+    look_through_holes_into_nothing(Settings::default());
+}
 
 /// A thread has one level, two or four, by how many there are and how many bytes a number has.
 #[test]
@@ -196,7 +252,7 @@ fn columns_are_what_levels_are() {
     let lowered = stencilc_compiler::check(&Source::new("kinds.stn", KINDS));
     assert!(lowered.is_ok(), "{:?}", lowered.diagnostics);
     let machine = Arc::new(Emulator::new(Compiler::find().unwrap(), Settings::default()));
-    for (levels, precision) in [1, 2, 3, 4, 6]
+    for (levels, precision) in [3, 4, 6, 8, 12]
         .into_iter()
         .flat_map(|levels| [Precision::F32, Precision::F64].map(|precision| (levels, precision)))
     {

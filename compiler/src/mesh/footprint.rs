@@ -2,7 +2,7 @@
 
 use super::MeshTask;
 use super::group::Group;
-use crate::ir::{Body, FieldId, Hop, Node, Path};
+use crate::ir::{Body, FieldId, Hop, Levels, Node, Path};
 use std::collections::HashSet;
 
 /// What the increments of a group look at.
@@ -25,7 +25,10 @@ impl Footprint {
             for (_, node) in body.iter() {
                 match node {
                     Node::Read { field, path, part } if stencil.fields[*field].place.horizontal => {
-                        let read = (*field, at.then(path), *part);
+                        let path = at.then(path);
+                        // What has no levels is the same on all of them.
+                        let is_alike = stencil.fields[*field].place.levels == Levels::None;
+                        let read = (*field, if is_alike { path.without_levels() } else { path }, *part);
                         if read_before.insert(read.clone()) {
                             footprint.reads.push(read);
                         }

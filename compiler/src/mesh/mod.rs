@@ -68,6 +68,7 @@ pub enum Merge {
     Always,
 }
 
+/// On a mesh without levels; [`MeshChoices::usual`] knows of both.
 impl Default for MeshChoices {
     fn default() -> Self {
         Self {

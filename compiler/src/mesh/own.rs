@@ -41,7 +41,8 @@ pub fn kernel(task: &MeshTask, choices: &MeshChoices) -> Kernel {
     with_levels(task, choices, of_levels)
 }
 
-/// A kernel whose threads compute as many levels as one instruction moves, if there are so many, and registers for them.
+/// A kernel whose threads compute as many levels as one instruction moves, or half of them, if the first level that is computed, the one
+/// behind the last, and the number of levels are multiples of that, and there are registers for them.
 pub fn with_levels(task: &MeshTask, choices: &MeshChoices, of_levels: impl Fn(usize) -> Kernel) -> Kernel {
     let Range { start, end } = *task.computed;
     let fits = |levels: usize| {

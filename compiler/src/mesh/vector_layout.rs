@@ -7,7 +7,7 @@ use crate::named::named;
 pub const AT_ONCE: usize = 16;
 
 named! {
-    /// How vectors lie.
+    /// How the parts of vectors lie, and the levels of elements.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum VectorLayout {
         /// Element after element, each with all its parts: an array of structures.

@@ -19,18 +19,26 @@ const OUTSIDE: Rgb = [160, 160, 160];
 /// Where there is no column.
 const NOTHING: Rgb = [255; 3];
 
+/// Refuses a grid that cannot be drawn.
+///
+/// # Errors
+/// It is not known where its cells are.
+pub fn check(adjacency: &Adjacency) -> Result<()> {
+    adjacency.centres().map(|_| ()).ok_or_else(|| unknown(adjacency))
+}
+
+fn unknown(adjacency: &Adjacency) -> Error {
+    let why = format!("it is not known where the cells of `{}` are", adjacency.name.as_told());
+    Error::from(Refusal::new(why).help("a grid with the arrays `x` and `y`, their centres, can be drawn"))
+}
+
 /// The picture of a plan's patches on its grid, as the bytes of a PNG file; nothing if the plan has none.
 ///
 /// # Errors
 /// It is not known where the grid's cells are.
 pub fn picture(plan: &Plan, adjacency: &Adjacency, title: &str) -> Result<Option<Vec<u8>>> {
     let Some(members) = plan.members() else { return Ok(None) };
-    let Some(Raster { ni, nj, cells }) = Raster::new(adjacency) else {
-        let why = format!("it is not known where the cells of `{}` are", adjacency.name.as_told());
-        return Err(Error::from(
-            Refusal::new(why).help("a grid with the arrays `x` and `y`, their centres, can be drawn"),
-        ));
-    };
+    let Raster { ni, nj, cells } = Raster::new(adjacency).ok_or_else(|| unknown(adjacency))?;
     let colours = colours(&members, &cells, ni);
     let colour = |cell: usize| match members[cell] {
         Member::Patch(number) => colours.get(&number).copied().unwrap_or(PATCHES[0]),

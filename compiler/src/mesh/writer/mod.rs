@@ -262,11 +262,17 @@ impl<'a> Writer<'a> {
     /// The kernel, of a thread an item, and what is said of it.
     pub fn finish(self, what: &str, items: Items, in_place: Vec<FieldId>) -> Kernel {
         let threads_of_column = self.threads_of_column().filter(|_| self.level.is_some());
+        // Blocks that work on pieces have one level.
+        debug_assert!(threads_of_column.is_none() || !matches!(items, Items::Pieces { .. }));
         let MeshTask { stencil, precision, .. } = *self.task;
         let over = format!("{}.{}", stencil.mesh.name, stencil.mesh.sets[stencil.set()].name);
         let mut doc = vec![Comment::new(format!("{} over {over}: {what}.", stencil.stencil.name))];
         doc.extend(stencil.stencil.doc.comments());
-        doc.push(Comment::new(format!("Layout {}, {}.", self.choices.layout.name(), precision.name())));
+        let levels = match self.levels {
+            1 => String::new(),
+            levels => format!(", {levels} levels a thread"),
+        };
+        doc.push(Comment::new(format!("Layout {}, {}{levels}.", self.choices.layout.name(), precision.name())));
         let code = kernel::Kernel { doc, ..simplify(self.own.finish()) };
         Kernel { code, items, threads_of_column, in_place }
     }

@@ -135,7 +135,7 @@ pub fn choose(mesh: &Mesh, maps: &[usize], touched: Touched, options: &Options) 
     let (touch, local, what) = match touched {
         Touched::Sectors => ("a warp touches", LOCAL, "sectors for each that it could fill"),
         Touched::Columns => {
-            ("elements at work at once touch", LOCAL_COLUMNS, "columns for each that there is for them")
+            ("4096 elements that follow each other lead to", LOCAL_COLUMNS, "times the columns that are their share")
         }
     };
     if given.ratio() <= local {

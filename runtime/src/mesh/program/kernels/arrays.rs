@@ -45,9 +45,11 @@ impl<M: Build> Kernels<M> {
     pub(super) fn array(&self, element: Element, len: usize) -> Result<Array<M>> {
         // Kernels count in 32 bits.
         narrow(len)?;
-        // Some bytes more, so that an empty array has an address.
         let used = len * element.bytes();
-        let bytes = used.next_multiple_of(16).max(16);
+        // Through a hole kernels look at the first element, all of its levels, and use nothing of it: a set without elements has
+        // room for it.
+        let column = 16 * (self.problem.levels + 1);
+        let bytes = if used == 0 { column } else { used.next_multiple_of(16) };
         let free = self.pool.free.borrow_mut().get_mut(&used).and_then(Vec::pop);
         let buffer = match free {
             Some(buffer) => buffer,

@@ -286,7 +286,7 @@ impl View<'_> {
         for (operation, count) in footprint.operations.iter() {
             instructions += if Operation::is_slow(operation) { (SLOW - 1) * count } else { 0 };
         }
-        // A thread is of one level.
+        // A thread that adds is of one level.
         let atomics = Counter::new(&kernel.code).of_block(&kernel.code.body).atomics;
         // Arrays that are added to in place and start from 0 are set to that before.
         let cleared: usize =

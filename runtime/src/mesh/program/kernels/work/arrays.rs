@@ -58,7 +58,7 @@ impl View<'_> {
         let is_by_column = self.choices.layout.is_by_column() && own.place.levels != Levels::None && levels > 1;
         match kernel.threads_of_column {
             // Other levels of what a block has one of stand between.
-            None if is_by_column => (bytes.max(PIECE), groups),
+            None if is_by_column => (bytes.max(PIECE.min(bytes * levels)), groups),
             Some(_) if is_by_column => (bytes * levels, groups),
             _ => (bytes, groups),
         }
