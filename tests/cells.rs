@@ -12,21 +12,17 @@ use stencilc_compiler::ir::{self, Handle, Levels, Path, Precision, Stencil};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_runtime::emulate::{Compiler, Settings};
-use stencilc_runtime::grid::{Quadtree, Refinement};
+use stencilc_runtime::grid::{Quadtree, Refinement, in_rows};
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::problem::{Problem, Request};
 use stencilc_runtime::verify::{Verdict, expect};
 use stencilc_runtime::{Array, Data, Error, random};
+use stencilc_testing::graph::{Graph, Shape};
 use walk::{Walker, paths, walk};
 
 /// ni x nj cells in rows.
-fn plane(ni: i32, nj: i32) -> Adjacency {
-    let to = |[i, j]: [i32; 2]| {
-        let ends = (0..ni * nj).map(|cell| [cell % ni + i, cell / ni + j]);
-        let inside = |&[i, j]: &[i32; 2]| (0..ni).contains(&i) && (0..nj).contains(&j);
-        ends.map(|end| if inside(&end) { end[1] * ni + end[0] } else { -1 }).collect::<Vec<i32>>()
-    };
-    Adjacency::new("plane", [[-1, 0], [1, 0], [0, -1], [0, 1]].map(to), None).unwrap()
+fn plane(ni: usize, nj: usize) -> Adjacency {
+    in_rows("plane", ni, nj).unwrap()
 }
 
 /// Cells whose neighbours are any others; few lack one.
@@ -161,14 +157,8 @@ fn tree(ni: usize, nj: usize, depth: u32, refinement: Refinement) -> Adjacency {
 }
 
 /// A torus of ni x nj cells, some of whose neighbours are any others.
-fn twisted(ni: i32, nj: i32, twists: usize, seed: u64) -> Adjacency {
-    let mut lists = [[-1, 0], [1, 0], [0, -1], [0, 1]].map(|[i, j]: [i32; 2]| {
-        let to = |cell: i32| (cell / ni + j).rem_euclid(nj) * ni + (cell % ni + i).rem_euclid(ni);
-        (0..ni * nj).map(to).collect::<Vec<i32>>()
-    });
-    let mut rng = fastrand::Rng::with_seed(seed);
-    (0..twists).for_each(|_| lists[rng.usize(0..4)][rng.usize(0..(ni * nj) as usize)] = rng.i32(-1..ni * nj));
-    Adjacency::new("twisted", lists, None).unwrap()
+fn twisted(ni: usize, nj: usize, twists: usize, seed: u64) -> Adjacency {
+    Arc::unwrap_or_clone(Graph { shape: Shape::Torus, ni, nj, twists, shuffled: false, seed }.adjacency())
 }
 
 /// Kernels of patches of so many columns.

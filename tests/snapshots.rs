@@ -175,7 +175,7 @@ fn each_mesh_strategy() {
     }
 }
 
-/// The same on levels: what is made of neighbours, what is added, and what is read two levels below.
+/// On levels: what is made of neighbours, and what is added to them.
 const LEVELS: &str = "mesh flat {
     set edge, cell
     map edge.cells -> cell[2]

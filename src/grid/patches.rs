@@ -4,12 +4,13 @@ use crate::terminal;
 use serde::Serialize;
 use std::path::Path;
 use stencilc_compiler::access;
+use stencilc_compiler::diagnostic::Refusal;
 use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::ir::Stencil;
 use stencilc_compiler::plan::{self, Choices, Plan, Target};
 use stencilc_compiler::storage::Placement;
 use stencilc_runtime::grid::patches;
-use stencilc_runtime::{Error, Result, files};
+use stencilc_runtime::{Error, files};
 
 /// Patches of so many columns along i and j.
 const SHAPES: [[u32; 2]; 4] = [[1, 1], [2, 1], [2, 2], [4, 2]];
@@ -31,9 +32,10 @@ pub struct OfPatches {
     bytes_table: usize,
 }
 
-/// A plan of patches of a shape; nothing if the stencil cannot be computed by them.
-fn planned(stencil: &Stencil, choices: &Choices, target: Target, patch: [u32; 2]) -> Option<Plan> {
-    let access = access::ACCESSES.iter().find(|own| own.has_patches())?;
+/// A plan of patches of a shape, or why the stencil cannot be computed by them.
+fn planned(stencil: &Stencil, choices: &Choices, target: Target, patch: [u32; 2]) -> Result<Plan, Refusal> {
+    let access = access::ACCESSES.iter().find(|own| own.has_patches());
+    let access = access.ok_or_else(|| Refusal::new("no strategy computes patches"))?;
     let own = Choices {
         access: access.name().to_owned(),
         storage: access.storage().to_owned(),
@@ -41,20 +43,21 @@ fn planned(stencil: &Stencil, choices: &Choices, target: Target, patch: [u32; 2]
         block: access.block(),
         ..choices.clone()
     };
-    plan::plan(stencil, &own.with("patch", patch), Some(target)).ok()
+    plan::plan(stencil, &own.with("patch", patch), Some(target))
 }
 
 /// Refuses grids of which no patches can be drawn.
 ///
 /// # Errors
 /// The grid's cells stand in rows, or nobody knows where they are.
-pub fn check(adjacency: Option<&Adjacency>) -> Result<()> {
-    let adjacency = adjacency.ok_or_else(|| {
-        let why =
-            "on a grid in rows every column is in a patch, but for the last ones of a row: there is nothing to draw";
-        Error::call(why).help("--picture is for grids from files, as `stencilc grid make` writes them")
-    })?;
-    patches::check(adjacency)
+pub fn check(adjacency: Option<&Adjacency>) -> stencilc_runtime::Result<()> {
+    patches::check(adjacency_of(adjacency)?)
+}
+
+fn adjacency_of(adjacency: Option<&Adjacency>) -> stencilc_runtime::Result<&Adjacency> {
+    let why = "on a grid in rows every column is in a patch, but for the last ones of a row: there is nothing to draw";
+    adjacency
+        .ok_or_else(|| Error::call(why).help("--picture is for grids from files, as `stencilc grid make` writes them"))
 }
 
 /// Draws the patches of the shape that reads the fewest columns.
@@ -68,20 +71,17 @@ pub fn draw(
     target: Target,
     subject: &str,
     path: &Path,
-) -> Result<()> {
+) -> stencilc_runtime::Result<()> {
     let best = all.iter().min_by(|a, b| a.columns_per_cell.total_cmp(&b.columns_per_cell));
-    let plan = best.and_then(|best| planned(stencil, choices, target, best.patch));
-    let plan = plan.ok_or_else(|| Error::input(format!("`{}` cannot be computed by patches", stencil.name)))?;
-    let none = || Error::input(format!("`{}` has no patches on this grid", stencil.name));
-    let adjacency = target.adjacency.ok_or_else(none)?;
-    let picture = patches::picture(&plan, adjacency, &format!("patches of {subject}"))?.ok_or_else(none)?;
+    let plan = planned(stencil, choices, target, best.map_or(SHAPES[0], |best| best.patch))?;
+    let picture = patches::picture(&plan, adjacency_of(target.adjacency)?, &format!("patches of {subject}"))?;
     files::write_atomic(path, |out| out.write_all(&picture))
 }
 
 /// What there is to tell of a stencil's patches on a grid; nothing if it cannot be computed by them.
 pub fn of_patches(stencil: &Stencil, choices: &Choices, target: Target) -> Vec<OfPatches> {
     let of_shape = |patch: [u32; 2]| {
-        let plan = planned(stencil, choices, target, patch)?;
+        let plan = planned(stencil, choices, target, patch).ok()?;
         let (found, known_grid) = (plan.patches.as_ref()?, plan.known_grid.as_ref()?);
         let Placement::Patches { rows, lone } = known_grid.layout.placement else { return None };
         let (patches, computed) = (rows - lone, target.region.columns());

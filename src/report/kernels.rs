@@ -271,7 +271,7 @@ impl PlanInput {
     fn picture(&self, plan: &Plan, grid: &str) -> Option<Vec<u8>> {
         let (adjacency, _) = (self.adjacency.as_ref()?, plan.patches.as_ref()?);
         let title = format!("patches of {} on {grid}", self.stencil.name);
-        let drawn = || patches::picture(plan, adjacency, &title).ok().flatten();
+        let drawn = || patches::picture(plan, adjacency, &title).ok();
         let mut pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
         pictures.entry(plan.tile.columns).or_insert_with(drawn).clone()
     }

@@ -206,9 +206,9 @@ impl Task<'_> {
         let worth = expected.and_then(|expected| expected.check_worth(&problem).map(|()| expected));
         let Some(expected) = case.worth(worth)? else { return Ok(case) };
         let (mut ways, mut labels) = (Vec::new(), Vec::new());
+        let layouts: Vec<_> = choices.iter().map(|own| own.layout).collect();
         for order in args.over.orders(&ORDERS) {
             // Without coordinates there is another one that ties neighbours together.
-            let layouts: Vec<_> = choices.iter().map(|own| own.layout).collect();
             let ordered = match args.over.ordering(&problem, order, &layouts) {
                 Err(_) if !args.over.has_order() && order == "hilbert" => {
                     args.over.ordering(&problem, "rcm", &layouts)?

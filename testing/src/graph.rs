@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use stencilc_compiler::grid::Adjacency;
-use stencilc_runtime::grid::{Quadtree, Refinement};
+use stencilc_runtime::grid::{Quadtree, Refinement, in_rows};
 
 /// What a graph is before any neighbour is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,24 +48,18 @@ impl Graph {
 
     /// Of each cell the number of the one to the left, right, top and bottom; -1 where there is none.
     fn neighbours(&self) -> [Vec<i32>; 4] {
-        if self.shape == Shape::Quadtree {
-            let Self { ni, nj, seed, .. } = *self;
-            let tree = Quadtree { ni, nj, depth: 2, refinement: Refinement::Noise { seed } };
-            let (adjacency, _) = tree.adjacency("tree").expect("a small quadtree");
-            return adjacency.neighbours().clone();
+        let Self { ni, nj, seed, .. } = *self;
+        match self.shape {
+            Shape::Plane => in_rows("plane", ni, nj).expect("a small plane").neighbours().clone(),
+            Shape::Torus => [[ni - 1, 0], [1, 0], [0, nj - 1], [0, 1]].map(|[i, j]| {
+                let to = |cell: usize| ((cell / ni + j) % nj * ni + (cell % ni + i) % ni) as i32;
+                (0..ni * nj).map(to).collect()
+            }),
+            Shape::Quadtree => {
+                let tree = Quadtree { ni, nj, depth: 2, refinement: Refinement::Noise { seed } };
+                tree.adjacency("tree").expect("a small quadtree").0.neighbours().clone()
+            }
         }
-        let (ni, nj) = (self.ni as i32, self.nj as i32);
-        [[-1, 0], [1, 0], [0, -1], [0, 1]].map(|[i, j]: [i32; 2]| {
-            let to = |cell: i32| {
-                let [i, j] = [cell % ni + i, cell / ni + j];
-                match self.shape {
-                    Shape::Torus => j.rem_euclid(nj) * ni + i.rem_euclid(ni),
-                    _ if (0..ni).contains(&i) && (0..nj).contains(&j) => j * ni + i,
-                    _ => -1,
-                }
-            };
-            (0..ni * nj).map(to).collect()
-        })
     }
 
     /// Which cells are neighbours.

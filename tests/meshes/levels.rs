@@ -171,22 +171,34 @@ stencil after over ring.edge {
     in  r on edge
     in  s: real[2] on edge
     param total
-    out u, v on edge
+    out u on edge
     u = r * s.1 + (if k > 0 { s.0[k-1] } else { 1 }) + total
-    v = r[k-2] + s.1
+}
+stencil deeper over ring.edge {
+    in  r on edge
+    in  q on cell
+    out v on edge
+    v = r[k-2] + sum(c in cells) { q[c] }
 }
 program all over ring {
     in  q on cell
     in  p: real[2] on cell
     in  w on edge, no k
     in  n: int on edge
-    out u, v, r on edge
+    out u, r on edge
     out s: real[2] on edge
     out t on edge, no k
     out m: int on edge
     out total on ()
     r, s, t, m, total = kinds(q, p, w, n)
-    u, v = after(r, s, total)
+    u = after(r, s, total)
+}
+/// Begins two levels above the lowest.
+program below over ring {
+    in  q on cell
+    in  r on edge
+    out v on edge
+    v = deeper(r, q)
 }
 ";
 
@@ -252,12 +264,14 @@ fn columns_are_what_levels_are() {
     let lowered = stencilc_compiler::check(&Source::new("kinds.stn", KINDS));
     assert!(lowered.is_ok(), "{:?}", lowered.diagnostics);
     let machine = Arc::new(Emulator::new(Compiler::find().unwrap(), Settings::default()));
-    for (levels, precision) in [3, 4, 6, 8, 12]
-        .into_iter()
-        .flat_map(|levels| [Precision::F32, Precision::F64].map(|precision| (levels, precision)))
+    let [all, below] = [0, 1].map(|number| &lowered.mesh_programs[number]);
+    let programs =
+        [1, 2, 3, 4, 6].map(|levels| (all, levels)).into_iter().chain([3, 4, 8, 12].map(|levels| (below, levels)));
+    for (program, levels, precision) in
+        programs.flat_map(|(own, levels)| [Precision::F32, Precision::F64].map(|precision| (own, levels, precision)))
     {
         let problem = MeshProblem::new(Request {
-            program: &lowered.mesh_programs[0],
+            program,
             precision,
             contract: true,
             mesh: mesh.clone(),
@@ -276,6 +290,6 @@ fn columns_are_what_levels_are() {
         let placed = Rc::new(Renumbered::new(&problem, &Ordering::kept(&mesh)).unwrap());
         let kernels = Kernels::new(Arc::clone(&problem), Arc::clone(&machine), choices, placed);
         let found = results(&problem, &kernels).unwrap();
-        assert_eq!(difference(&expected, &found), None, "{levels} levels, {precision:?}");
+        assert_eq!(difference(&expected, &found), None, "{}, {levels} levels, {precision:?}", program.program.name);
     }
 }

@@ -32,12 +32,12 @@ fn unknown(adjacency: &Adjacency) -> Error {
     Error::from(Refusal::new(why).help("a grid with the arrays `x` and `y`, their centres, can be drawn"))
 }
 
-/// The picture of a plan's patches on its grid, as the bytes of a PNG file; nothing if the plan has none.
+/// The picture of a plan's patches on its grid, as the bytes of a PNG file.
 ///
 /// # Errors
-/// It is not known where the grid's cells are.
-pub fn picture(plan: &Plan, adjacency: &Adjacency, title: &str) -> Result<Option<Vec<u8>>> {
-    let Some(members) = plan.members() else { return Ok(None) };
+/// The plan has no patches, or those of [`check`].
+pub fn picture(plan: &Plan, adjacency: &Adjacency, title: &str) -> Result<Vec<u8>> {
+    let members = plan.members().ok_or_else(|| Error::check("a plan without patches was to be drawn"))?;
     let Raster { ni, nj, cells } = Raster::new(adjacency).ok_or_else(|| unknown(adjacency))?;
     let colours = colours(&members, &cells, ni);
     let colour = |cell: usize| match members[cell] {
@@ -54,7 +54,7 @@ pub fn picture(plan: &Plan, adjacency: &Adjacency, title: &str) -> Result<Option
     legend.push((format!("{} cells by themselves", count(&|own| *own == Member::Lone)), LONE));
     let outside = count(&|own| *own == Member::Outside);
     legend.extend((outside > 0).then(|| (format!("{outside} cells that are not computed"), OUTSIDE)));
-    kinds::png(&Kinds { title, legend: &legend, points: &points, ni, nj }).map(Some)
+    kinds::png(&Kinds { title, legend: &legend, points: &points, ni, nj })
 }
 
 /// The colour of each patch that is seen: another one than those beside it have, as far as there are enough.

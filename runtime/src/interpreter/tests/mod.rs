@@ -4,6 +4,7 @@ mod evaluate;
 mod random;
 
 use super::*;
+use crate::grid::in_rows;
 use evaluate::*;
 use stencilc_compiler::analysis;
 use stencilc_compiler::ir::scalar::apply;
@@ -111,13 +112,19 @@ fn anywhere(random: &mut Random, cells: usize, rare: usize) -> Adjacency {
 }
 
 /// ni x nj cells in rows, as an adjacency.
-fn plane(ni: i32, nj: i32) -> Adjacency {
-    let to = |[i, j]: [i32; 2]| {
-        let ends = (0..ni * nj).map(|cell| [cell % ni + i, cell / ni + j]);
-        let inside = |&[i, j]: &[i32; 2]| (0..ni).contains(&i) && (0..nj).contains(&j);
-        ends.map(|end| if inside(&end) { end[1] * ni + end[0] } else { -1 }).collect::<Vec<i32>>()
-    };
-    Adjacency::new("plane", [[-1, 0], [1, 0], [0, -1], [0, 1]].map(to), None).unwrap()
+fn plane(ni: usize, nj: usize) -> Adjacency {
+    in_rows("plane", ni, nj).unwrap()
+}
+
+/// The job of a stencil without parameters on a grid in rows.
+fn on_rows<'a>(
+    stencil: &'a Stencil,
+    precision: Precision,
+    grid: Grid,
+    region: &'a Region,
+    inputs: &'a [Option<&'a Data>],
+) -> Job<'a> {
+    Job { stencil, precision, grid, adjacency: None, region, params: &[], inputs }
 }
 
 #[test]
@@ -130,15 +137,7 @@ fn times() {
             let arrays: Vec<Data> =
                 stencil.fields.handles().map(|id| Random(9).data(&stencil, grid, precision, id)).collect();
             let inputs: Vec<Option<&Data>> = arrays.iter().map(Some).collect();
-            let job = Job {
-                stencil: &stencil,
-                precision,
-                grid,
-                adjacency: None,
-                region: &region,
-                params: &[],
-                inputs: &inputs,
-            };
+            let job = on_rows(&stencil, precision, grid, &region, &inputs);
             let mut outputs: Vec<Option<Data>> = arrays.iter().cloned().map(Some).collect();
             let mut best = f64::INFINITY;
             for _ in 0..5 {
@@ -162,15 +161,7 @@ fn the_bilaplacian_is_a_plain_loop() {
     let phi = Random(3).data(&stencil, grid, Precision::F64, FieldId::new(0));
     let region = analysis::region(&stencil, Precision::F64, grid, None, &[]).unwrap();
     let inputs = [Some(&phi), None];
-    let job = Job {
-        stencil: &stencil,
-        precision: Precision::F64,
-        grid,
-        adjacency: None,
-        region: &region,
-        params: &[],
-        inputs: &inputs,
-    };
+    let job = on_rows(&stencil, Precision::F64, grid, &region, &inputs);
     let mut outputs = [None, Some(Data::F64(vec![42.0; 11 * 9 * 2]))];
     interpret(&job, &mut outputs, &|_| ()).unwrap();
     let laplacian = |a: &dyn Fn(usize) -> f64, c: usize| {
@@ -247,7 +238,7 @@ fn an_adjacency_of_rows_means_what_rows_mean() {
         let arrays: Vec<Data> = stencil
             .fields
             .handles()
-            .map(|id| Random(8).data(&stencil, Grid::rows(ni as usize, nj as usize, nk), Precision::F64, id))
+            .map(|id| Random(8).data(&stencil, Grid::rows(ni, nj, nk), Precision::F64, id))
             .collect();
         let inputs: Vec<Option<&Data>> = arrays.iter().map(Some).collect();
         let computed = |grid: Grid, adjacency: Option<&Adjacency>| {
@@ -260,7 +251,7 @@ fn an_adjacency_of_rows_means_what_rows_mean() {
             let bits = outputs.iter().flatten().map(|data| (0..data.len()).map(|at| data.bits(at)).collect());
             (region.column_numbers(grid), bits.collect::<Vec<Vec<u64>>>(), choices)
         };
-        let rows = computed(Grid::rows(ni as usize, nj as usize, nk), None);
+        let rows = computed(Grid::rows(ni, nj, nk), None);
         let cells = computed(Grid::cells(adjacency.cells(), nk), Some(&adjacency));
         assert_eq!((&rows.0, &rows.1), (&cells.0, &cells.1));
         // Rows also count the corners of windows, where no output looks.
@@ -373,15 +364,7 @@ fn open_conditions_are_counted() {
     let data: Vec<Data> =
         stencil.fields.handles().map(|id| Random(1).data(&stencil, grid, Precision::F64, id)).collect();
     let inputs: Vec<Option<&Data>> = data.iter().map(Some).collect();
-    let job = Job {
-        stencil: &stencil,
-        precision: Precision::F64,
-        grid,
-        adjacency: None,
-        region: &region,
-        params: &[],
-        inputs: &inputs,
-    };
+    let job = on_rows(&stencil, Precision::F64, grid, &region, &inputs);
     let found = cover(&job).unwrap();
     // The limited fluxes are wanted at the cell and at its left, or upper, neighbour.
     for (def, [left, up], choice) in [(3, [1, 0], found.choices[0]), (6, [0, 1], found.choices[1])] {
@@ -408,15 +391,7 @@ fn arrays_that_do_not_fit_are_refused() {
     let (good, short, whole) = (Data::F64(vec![0.0; 16]), Data::F64(vec![0.0; 15]), Data::I32(vec![0; 16]));
     let refused = |input, output: Option<&Data>| {
         let inputs = [input, None];
-        let job = Job {
-            stencil: &stencil,
-            precision: Precision::F64,
-            grid,
-            adjacency: None,
-            region: &region,
-            params: &[],
-            inputs: &inputs,
-        };
+        let job = on_rows(&stencil, Precision::F64, grid, &region, &inputs);
         interpret(&job, &mut [None, output.cloned()], &|_| ()).is_err()
     };
     assert!(!refused(Some(&good), Some(&good)));
@@ -441,15 +416,7 @@ fn a_long_body_needs_few_rows() {
     let data = Random(1).data(&s, grid, Precision::F64, a);
     let region = analysis::region(&s, Precision::F64, grid, None, &[]).unwrap();
     let inputs = [Some(&data), None];
-    let job = Job {
-        stencil: &s,
-        precision: Precision::F64,
-        grid,
-        adjacency: None,
-        region: &region,
-        params: &[],
-        inputs: &inputs,
-    };
+    let job = on_rows(&s, Precision::F64, grid, &region, &inputs);
     let shared = Shared::new(&job).unwrap();
     assert_eq!(Program::new(&shared, &plan(&shared, 0)).slots, [2, 0, 0]);
 }

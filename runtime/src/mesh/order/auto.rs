@@ -133,10 +133,12 @@ pub fn choose(mesh: &Mesh, maps: &[usize], touched: Touched, options: &Options) 
     let given = Locality::new(mesh, maps, touched);
     let kept = |why: String| Chosen { method: "none", why, ordering: Ordering::kept(mesh) };
     let (touch, local, what) = match touched {
-        Touched::Sectors => ("a warp touches", LOCAL, "sectors for each that it could fill"),
-        Touched::Columns => {
-            ("4096 elements that follow each other lead to", LOCAL_COLUMNS, "times the columns that are their share")
-        }
+        Touched::Sectors => ("a warp touches".to_owned(), LOCAL, "sectors for each that it could fill"),
+        Touched::Columns => (
+            format!("{AT_WORK} elements that follow each other lead to"),
+            LOCAL_COLUMNS,
+            "times the columns that are their share",
+        ),
     };
     if given.ratio() <= local {
         return Ok(kept(format!("the numbering is local as it is: {touch} {:.1} {what}", given.ratio())));
