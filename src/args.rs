@@ -20,9 +20,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use stencilc_compiler::access::{self, ACCESSES, Access};
-use stencilc_compiler::analysis::roofline::GPUS;
-use stencilc_compiler::ir::{Precision, Stencil};
-use stencilc_compiler::plan::{self, Choices, Math, variants};
+use stencilc_compiler::gpu::SHEETS;
+use stencilc_compiler::ir::{Precision, Program, Stencil};
+use stencilc_compiler::plan::{self, Choices, Math, Open, variants};
 use stencilc_compiler::storage::STORAGES;
 use stencilc_compiler::storage::fastest::{FASTEST, Fastest};
 use stencilc_compiler::storage::fields::{FIELDS, Fields};
@@ -42,10 +42,10 @@ pub fn seed(text: &str) -> Result<u64, String> {
 /// One kernel.
 #[derive(clap::Args)]
 pub struct KernelArgs {
-    /// How neighbours are reached
+    /// How neighbours are reached; where cells stand in no rows, `patches` if nothing is chosen and they are usually faster
     #[arg(long, value_name = "NAME", value_parser = accesses(), default_value_t = Choices::default().access)]
     access: String,
-    /// How the grid is stored; regular if not given, uncompressed for `patches`
+    /// How the grid is stored; if not given, regular, or uncompressed where cells stand in no rows
     #[arg(long, value_name = "NAME", value_parser = storages())]
     storage: Option<String>,
     /// Which axis is fastest in memory; columns if not given, levels for `patches`
@@ -145,10 +145,26 @@ impl KernelArgs {
 }
 
 impl Given<KernelArgs> {
-    /// What they choose for a stencil: with sweeps, which strategy does is not left open.
-    pub fn choices_for(&self, stencil: &Stencil) -> Choices {
+    /// What they choose for a stencil: with sweeps, which strategy does is not left open. `cells` is how many levels there are, where cells
+    /// stand in no rows.
+    pub fn choices_for(&self, stencil: &Stencil, cells: Option<usize>) -> Choices {
         let choices = self.args.choices();
-        if self.has("access") { choices } else { choices.suiting(stencil) }
+        let choices = if self.has("access") { choices } else { choices.suiting(stencil) };
+        on_cells(choices, std::slice::from_ref(stencil), cells, self.open())
+    }
+
+    /// What they choose for the calls of a program.
+    pub fn choices_of(&self, program: &Program, cells: Option<usize>) -> Choices {
+        on_cells(self.args.choices(), &program.stencils, cells, self.open())
+    }
+
+    /// How much of the kernel they leave open.
+    fn open(&self) -> Open {
+        match (self.has("storage"), self.is_given_beside(&KernelArgs::OPEN)) {
+            (true, _) => Open::Nothing,
+            (false, true) => Open::Storage,
+            (false, false) => Open::Kernel,
+        }
     }
 
     /// Refuses options that make no difference for the kernel that they choose.
@@ -157,6 +173,14 @@ impl Given<KernelArgs> {
     /// One was given.
     pub fn refuse_idle(&self, choices: &Choices) -> stencilc_runtime::Result<()> {
         self.args.launch.given.refuse_idle(std::slice::from_ref(choices))
+    }
+}
+
+/// The choices, as they usually are on cells of so many levels, if cells stand in no rows.
+pub fn on_cells(choices: Choices, stencils: &[Stencil], cells: Option<usize>, open: Open) -> Choices {
+    match cells {
+        Some(levels) => choices.on_cells(stencils, levels, open),
+        None => choices,
     }
 }
 
@@ -393,7 +417,7 @@ fn field_names() -> impl Iterator<Item = PossibleValue> {
 
 /// Names of the GPUs whose figures are known.
 pub fn gpus() -> PossibleValuesParser {
-    PossibleValuesParser::new(GPUS.iter().map(|gpu| PossibleValue::new(gpu.name).help(gpu.source)))
+    PossibleValuesParser::new(SHEETS.iter().map(|gpu| PossibleValue::new(gpu.name).help(gpu.source)))
 }
 
 fn all() -> impl Iterator<Item = PossibleValue> {

@@ -15,8 +15,9 @@ use crate::args::{self, ARCH, GridArg, LaunchArgs, Pair};
 use crate::build::program::ProgramArgs;
 use crate::{input, kernel, terminal};
 use facts::{Bounds, Explained, Explanation, Planned};
-use stencilc_compiler::analysis::roofline::{GPUS, Gpu, Limits};
+use stencilc_compiler::analysis::roofline::Limits;
 use stencilc_compiler::cuda;
+use stencilc_compiler::gpu::{SHEETS, Sheet};
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{self, Choices};
@@ -155,7 +156,7 @@ fn registers(args: &Args, name: &str, text: &str) -> Result<Option<u32>> {
 
 /// What the time is bounded by: the machine that is asked for, the one that is here, or each that is known.
 fn bounds(args: &Args) -> Result<Vec<Bounds>> {
-    let of_gpu = |gpu: &Gpu| {
+    let of_gpu = |gpu: &Sheet| {
         let Limits { gb_per_s, gflops } = gpu.limits(args.precision);
         let limits = Limits { gb_per_s: args.bandwidth.unwrap_or(gb_per_s), gflops: args.flops.unwrap_or(gflops) };
         let given = args.bandwidth.is_some() || args.flops.is_some();
@@ -163,14 +164,14 @@ fn bounds(args: &Args) -> Result<Vec<Bounds>> {
         Bounds { machine: gpu.name.to_owned(), limits, source }
     };
     if let Some(name) = &args.gpu {
-        return Ok(GPUS.iter().filter(|gpu| gpu.name == name).map(of_gpu).collect());
+        return Ok(SHEETS.iter().filter(|gpu| gpu.name == name).map(of_gpu).collect());
     }
     if let (Some(gb_per_s), Some(gflops)) = (args.bandwidth, args.flops) {
         let limits = Limits { gb_per_s, gflops };
         return Ok(vec![Bounds { machine: "as given".to_owned(), limits, source: "what is given".to_owned() }]);
     }
     let here = devices().into_iter().next();
-    match here.as_ref().map(|device| (device, Gpu::by_driver_name(&device.name))) {
+    match here.as_ref().map(|device| (device, Sheet::by_driver_name(&device.name))) {
         Some((_, Some(gpu))) => return Ok(vec![of_gpu(gpu)]),
         Some((device, None)) => terminal::note(&format!(
             "this machine's {} is not in the table of GPUs: give --bandwidth and --flops",
@@ -181,5 +182,5 @@ fn bounds(args: &Args) -> Result<Vec<Bounds>> {
     if args.bandwidth.is_some() || args.flops.is_some() {
         return Err(Error::call("--bandwidth and --flops are given alone").help("give both, or one of them and --gpu"));
     }
-    Ok(GPUS.iter().map(of_gpu).collect())
+    Ok(SHEETS.iter().map(of_gpu).collect())
 }

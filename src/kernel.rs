@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use stencilc_compiler::analysis::{self, levels};
 use stencilc_compiler::grid::{Adjacency, Grid, Region};
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Precision, Stencil};
+use stencilc_compiler::ir::{Precision, Program, Stencil};
 use stencilc_compiler::plan::{self, Choices, Plan, Target};
 use stencilc_compiler::storage::sharing::Sharing;
 use stencilc_compiler::text::ShellWord;
@@ -47,9 +47,13 @@ impl Wanted {
     /// # Errors
     /// An option was given that makes no difference for it.
     pub fn choices_for(&self, stencil: &Stencil) -> Result<Choices> {
-        let choices = self.kernel.choices_for(stencil);
+        let choices = self.kernel.choices_for(stencil, self.of_cells());
         self.kernel.refuse_idle(&choices)?;
         Ok(choices)
+    }
+
+    fn of_cells(&self) -> Option<usize> {
+        args::grid::of_cells(self.grid.as_ref(), self.levels)
     }
 
     /// Whether it takes what it says from files, too.
@@ -115,8 +119,8 @@ impl Wanted {
     ///
     /// # Errors
     /// An option was given that makes no difference.
-    pub fn program_choices(&self) -> Result<Choices> {
-        let choices = self.choices();
+    pub fn choices_of(&self, program: &Program) -> Result<Choices> {
+        let choices = self.kernel.choices_of(program, self.of_cells());
         self.kernel.refuse_idle(&choices)?;
         Ok(choices)
     }

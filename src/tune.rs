@@ -126,7 +126,7 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
             let case = Case::new(problem, &platform, args.method.method())?;
             let subject = case.subject(&kernels.file, &input.source.text, grid.name.clone(), kernels.seed);
             let mut all_choices = choices.clone();
-            let usual = kernels.usual(stencil, precision, &mut all_choices);
+            let usual = kernels.usual(&case.problem, &mut all_choices);
             let is_asked = |kernel: usize| kernel < choices.len();
             let mut done = args.search(&all_choices, (usual, &is_asked), &platform, &machine, &case, subject)?;
             let of = |row| Entry::of_row(&done.subject, &machine, row, done.among, done.tuned.found.tried);

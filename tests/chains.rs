@@ -122,7 +122,7 @@ program first over airfoil {
     let problem = Arc::new(problem);
     let expected = results(&problem, Interpreter::new(Arc::clone(&problem))).unwrap();
     assert!(expected.iter().all(|(_, data)| data.get(0) == f64::INFINITY), "{expected:?}");
-    let machine = Arc::new(Emulator::new(Compiler::find().unwrap(), Settings::default()).uncached());
+    let machine = Arc::new(Emulator::new(Compiler::find().unwrap(), Settings::default()));
     let placed = Rc::new(Renumbered::new(&problem, &Ordering::kept(&problem.mesh)).unwrap());
     let kernels = Kernels::new(Arc::clone(&problem), machine, MeshChoices::default(), placed);
     assert_eq!(difference(&expected, &results(&problem, &kernels).unwrap()), None);

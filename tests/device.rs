@@ -3,6 +3,7 @@
 
 use crate::common::device::{OPERATIONS, WRITTEN, cases, kernel, launch, numbers, run, same};
 use stencilc_compiler::device::{operations, with_operations};
+use stencilc_runtime::cache::library_cached;
 use stencilc_runtime::cuda::{Gpu, availability};
 use stencilc_runtime::emulate::{Compiler, Emulator, Order, Settings, Source};
 use stencilc_runtime::machine::{Arg, Launch, Machine};
@@ -12,7 +13,8 @@ use stencilc_runtime::{Error, Fault, Result};
 /// What several kernels, each launched in its way, come to in each order.
 fn emulated(kernels: &[(&str, String, Launch)], settings: &Settings) -> Vec<[Result<Vec<f32>>; 3]> {
     let sources: Vec<Source> = kernels.iter().map(|(name, text, _)| Source { name, text: text.as_str() }).collect();
-    let built = Compiler::find().unwrap().build(&sources, settings).unwrap_or_else(|error| panic!("{error}"));
+    let built =
+        library_cached(&Compiler::find().unwrap(), &sources, settings).unwrap_or_else(|error| panic!("{error}"));
     let outcomes = built.iter().zip(kernels);
     outcomes
         .map(|(built, (.., launch))| Order::ALL.map(|order| run(&Emulator::default().in_order(order), built, launch)))
@@ -199,7 +201,7 @@ fn faults_are_told_with_kernel_block_and_thread() {
 fn launches_that_cannot_be_are_refused() {
     let text = kernel("block_barrier");
     let source = Source { name: "block_barrier", text };
-    let built = Compiler::find().unwrap().build(&[source], &Settings::default()).unwrap();
+    let built = library_cached(&Compiler::find().unwrap(), &[source], &Settings::default()).unwrap();
     let emulator = Emulator::default();
     let refused = |launch: Launch, arguments: &[Arg]| {
         let error = emulator.launch(&built[0], &launch, arguments).unwrap_err();

@@ -156,9 +156,7 @@ fn stencils_run_on_grids_of_cells() {
     let job = Job::new(&source(text), None).unwrap().drawing(Drawing::Inputs).seed(4);
     let found = [Domain::Rows(rows), cells].map(|domain| {
         [Device::Cpu, Device::Emulate].map(|device| {
-            let storage = if matches!(domain, Domain::Rows(_)) { "regular" } else { "compressed" };
-            let job = job.clone().choices(Choices { storage: storage.to_owned(), ..Choices::default() });
-            let mut run = job.on(domain.clone()).device(device).start().unwrap();
+            let mut run = job.clone().on(domain.clone()).device(device).start().unwrap();
             run.finish().unwrap();
             let b = run.get("b").unwrap();
             (b.shape, bits(&b.data))

@@ -52,7 +52,7 @@ fn emulated(problem: &ProgramProblem, plan: &ProgramPlan) -> Result<std::result:
         Err(refused) => return Ok(Err(refused)),
     };
     let settings = Settings { strict: true, ..Settings::default() };
-    let machine = Emulator::new(Compiler::find()?, settings).uncached();
+    let machine = Emulator::new(Compiler::find()?, settings);
     let fused = Arc::clone(&planned.problem);
     outputs(&fused, Driver::new(Kernels::built(Arc::new(machine), planned)?).given()).map(Ok)
 }

@@ -3,6 +3,7 @@
 use stencilc_compiler::cuda::quotients;
 use stencilc_compiler::device::with_operations;
 use stencilc_compiler::ir::Precision;
+use stencilc_runtime::cache::library_cached;
 use stencilc_runtime::cuda::{Gpu, availability};
 use stencilc_runtime::emulate::{Compiler, Emulator, Settings, Source};
 use stencilc_runtime::machine::{Arg, Launch, Machine};
@@ -55,7 +56,7 @@ fn quotients_on_the_emulator() {
     for (precision, _) in WORDS {
         let text = text(precision);
         let source = Source { name: "quotients", text: &text };
-        let built = Compiler::find().unwrap().build(&[source], &Settings::default()).unwrap();
+        let built = library_cached(&Compiler::find().unwrap(), &[source], &Settings::default()).unwrap();
         compare(&Emulator::default(), &built[0], precision, 64);
     }
 }

@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::Choices;
+use stencilc_runtime::cache::library_cached;
 use stencilc_runtime::emulate::{Compiler, Emulator, Order, Settings, Source};
 use stencilc_runtime::verify::{Verdict, expect};
 
@@ -126,7 +127,7 @@ fn check(name: &str, text: &str) {
 fn check_operations() {
     let named = cases();
     let sources: Vec<Source> = named.iter().map(|case| Source { name: case.name, text: kernel(case.name) }).collect();
-    let built = Compiler::find().unwrap().build(&sources, &SETTINGS).unwrap();
+    let built = library_cached(&Compiler::find().unwrap(), &sources, &SETTINGS).unwrap();
     for (case, kernel) in cases().iter().zip(&built) {
         for order in Order::ALL {
             run(&Emulator::default().in_order(order), kernel, &case.launch)
@@ -140,6 +141,6 @@ fn run_fault(fault: &str) {
     let signature = "extern \"C\" __global__ void planted(const float* a, float* b, unsigned* state)";
     let text = format!("{signature}\n{{\nconst int x = threadIdx.x;\n{body}\n}}\n");
     let source = Source { name: "planted", text: &text };
-    let built = Compiler::find().unwrap().build(&[source], &SETTINGS).unwrap();
+    let built = library_cached(&Compiler::find().unwrap(), &[source], &SETTINGS).unwrap();
     run(&Emulator::default(), &built[0], &launch(1, 128)).unwrap();
 }

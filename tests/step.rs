@@ -6,10 +6,11 @@ mod tiled;
 use crate::common::lowered;
 use crate::common::step::Fixture;
 use rayon::prelude::*;
+use stencilc_compiler::gpu::Gpu;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::step::resident::{self, resident};
 use stencilc_compiler::step::stream::{self, Shape, Strip, persistent, stream};
-use stencilc_compiler::step::{Carry, Edge, Gpu, Kernel, Launch, StepTask};
+use stencilc_compiler::step::{Carry, Edge, Kernel, Launch, StepTask};
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::nvrtc::{self, Kind};
 

@@ -42,6 +42,7 @@ pub mod device;
 pub mod diagnostic;
 mod foreign;
 pub mod fuse;
+pub mod gpu;
 pub mod grid;
 pub mod import;
 pub mod ir;

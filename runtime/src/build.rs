@@ -63,10 +63,7 @@ impl Build for Gpu {
 impl Build for Emulator {
     fn compile(&self, name: &str, text: &str) -> Result<Built> {
         let (compiler, settings) = self.compiler()?;
-        match self.is_fresh() {
-            true => cache::emulated(compiler, Source { name, text }, settings),
-            false => cache::emulated_cached(compiler, Source { name, text }, settings),
-        }
+        cache::emulated_cached(compiler, Source { name, text }, settings)
     }
 
     fn bring(&self, image: &[u8], name: &str, text: &str) -> Result<Self::Kernel> {

@@ -26,16 +26,19 @@ use crate::nvrtc::{self, Compiled, Kind, Resources};
 use crate::{Error, Result};
 use turn::Turn;
 
-/// The variable that, set to `off`, keeps the cache from being read and written.
+/// The variable that, set to `off`, keeps the cache from being read and written, and set to a size, as `4G`, says how large it may grow.
 pub const VARIABLE: &str = "STENCILC_CACHE";
 
 /// Marks a file as an entry, in the layout described at `encode`. A new layout takes a new number.
 const MAGIC: &[u8; 8] = b"STNCLK01";
 
-/// The most that the cache may grow to, in bytes.
+/// The most that the cache may grow to, in bytes, if nobody says.
 ///
 /// Entries spread evenly over 256 folders, and each folder keeps to its share, so a store looks at one folder only.
 const LIMIT: u64 = 512 << 20;
+
+/// Folders that entries are spread over.
+const FOLDERS: u64 = 256;
 
 /// How the names of entries end. A file with another name is one that is being written.
 const ENDING: &str = ".bin";
@@ -94,16 +97,7 @@ pub fn emulated_cached(
     source: emulate::Source,
     settings: &emulate::Settings,
 ) -> Result<Built> {
-    emulated_through(trusted(), compiler, &[source], settings)
-}
-
-/// The same without a cache.
-///
-/// # Errors
-///
-/// As [`Compiler::compile`](emulate::Compiler::compile).
-pub fn emulated(compiler: &emulate::Compiler, source: emulate::Source, settings: &emulate::Settings) -> Result<Built> {
-    emulated_through(None, compiler, &[source], settings)
+    emulated_through(compiler, &[source], settings)
 }
 
 /// As [`Compiler::build`](emulate::Compiler::build), but what was compiled before is read from the cache.
@@ -116,11 +110,10 @@ pub fn library_cached(
     sources: &[emulate::Source],
     settings: &emulate::Settings,
 ) -> Result<Vec<emulate::Kernel>> {
-    emulate::load(&emulated_through(trusted(), compiler, sources, settings)?.compiled.image, sources)
+    emulate::load(&emulated_through(compiler, sources, settings)?.compiled.image, sources)
 }
 
 fn emulated_through(
-    root: Option<&Path>,
     compiler: &emulate::Compiler,
     sources: &[emulate::Source],
     settings: &emulate::Settings,
@@ -129,7 +122,7 @@ fn emulated_through(
     let text = emulate::text(sources);
     let options = compiler.arguments(settings);
     let parts = ["emulator", &text, &program, version].into_iter().chain(options.iter().map(String::as_str));
-    through(root, &key(parts.map(str::as_bytes)), || {
+    through(trusted(), &key(parts.map(str::as_bytes)), || {
         let image = compiler.compile(sources, settings)?;
         Ok(Compiled { image, resources: Vec::new(), log: String::new() })
     })
@@ -150,6 +143,31 @@ fn folder() -> Option<PathBuf> {
         Some(value) if value == "off" => None,
         Some(_) | None => Some(nvrtc::home()?.join("kernels")),
     }
+}
+
+/// The most that the cache may grow to, in bytes. A variable that says something else than it can is told.
+fn limit() -> u64 {
+    static LIMITED: OnceLock<u64> = OnceLock::new();
+    *LIMITED.get_or_init(|| match std::env::var_os(VARIABLE) {
+        Some(value) if value != "off" => size(&value.to_string_lossy()).unwrap_or_else(|| {
+            let why = Error::input(format!("{VARIABLE}={} is no size", value.to_string_lossy()));
+            trust::refuse("the cache of kernels may grow as usual", &why.help(format!("{VARIABLE}=4G, 800M or off")));
+            LIMIT
+        }),
+        Some(_) | None => LIMIT,
+    })
+}
+
+/// The bytes of a size as in `800M` or `4G`.
+fn size(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let shift = match unit {
+        "M" => 20,
+        "G" => 30,
+        _ => return None,
+    };
+    let number: u64 = number.parse().ok().filter(|&number| number > 0)?;
+    number.checked_mul(1 << shift)
 }
 
 /// The cache's folder, made if it is not there, unless others could put something into it.
@@ -238,7 +256,7 @@ fn load(path: &Path, key: &blake3::Hash) -> Option<Compiled> {
     let file = trust::open(path)?;
     // No entry is larger than the whole cache.
     let length = file.metadata().ok()?.len();
-    if length > LIMIT {
+    if length > limit() {
         return None;
     }
     let mut bytes = Vec::new();
@@ -257,7 +275,7 @@ fn store(path: &Path, key: &blake3::Hash, compiled: &Compiled) -> io::Result<()>
     let entry = Unfinished::new(folder, 0o600)?;
     entry.file().write_all(&encode(compiled, key.as_bytes())?)?;
     entry.finish(path)?;
-    prune(folder, LIMIT / 256);
+    prune(folder, limit() / FOLDERS);
     Ok(())
 }
 

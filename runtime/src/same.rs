@@ -4,6 +4,7 @@
 use crate::build::Build;
 use crate::error::Result;
 use crate::machine::{Arg, GUARD, Launch, Machine};
+use stencilc_compiler::gpu::AT_ONCE;
 use stencilc_compiler::{cuda, kernel};
 
 /// The name of the kernel that compares.
@@ -16,9 +17,6 @@ pub const KERNEL: &str = "same";
 pub fn text() -> Result<String> {
     Ok(cuda::text(&kernel::machine::same(THREADS as u32))?)
 }
-
-/// Bytes of one access.
-const ACCESS: usize = 16;
 
 /// Threads of a block, and what each of them compares if there is enough.
 const THREADS: usize = 256;
@@ -57,11 +55,11 @@ impl<M: Machine> Same<M> {
         machine.write(&self.differs, &0i32.to_ne_bytes())?;
         for (a, b, length) in pairs {
             let bytes = length + 2 * GUARD;
-            let (accesses, rest) = (bytes / ACCESS, bytes % ACCESS);
+            let (accesses, rest) = (bytes / AT_ONCE, bytes % AT_ONCE);
             let blocks = accesses.div_ceil(THREADS * EACH).clamp(1, u16::MAX.into());
             let from = |buffer| machine.address(buffer, 0).wrapping_sub(GUARD as u64);
             let (a, b) = (from(a), from(b));
-            let behind = |start: u64| Arg::Pointer(start.wrapping_add((accesses * ACCESS) as u64));
+            let behind = |start: u64| Arg::Pointer(start.wrapping_add((accesses * AT_ONCE) as u64));
             let differs = Arg::Pointer(machine.address(&self.differs, 0));
             let arguments = [
                 Arg::Pointer(a),
@@ -88,7 +86,7 @@ mod tests {
 
     /// Every single byte that differs is seen, guards included; `stray` writes one at a distance from the first.
     fn sees_every_byte<M: Machine>(machine: &M, same: &Same<M>, stray: impl Fn(&M::Buffer, i32)) {
-        for length in [0, 1, 15, 16, 17, 77, 3 * THREADS * EACH * ACCESS + 5] {
+        for length in [0, 1, 15, 16, 17, 77, 3 * THREADS * EACH * AT_ONCE + 5] {
             let bytes: Vec<u8> = (0..length).map(|byte| (byte % 251) as u8).collect();
             let [a, b] = [(); 2].map(|()| machine.upload(&bytes).unwrap());
             assert!(same.all(machine, [(&a, &b, length), (&b, &a, length)]).unwrap());

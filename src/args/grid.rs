@@ -50,6 +50,14 @@ pub struct Chosen {
     pub adjacency: Option<Arc<Adjacency>>,
 }
 
+/// Levels of a grid from a file, if nobody says.
+pub const LEVELS: usize = 64;
+
+/// The levels of a grid whose cells stand in no rows, if it is one.
+pub fn of_cells(grid: Option<&GridArg>, levels: Option<usize>) -> Option<usize> {
+    matches!(grid, Some(GridArg::File(_))).then(|| levels.unwrap_or(LEVELS))
+}
+
 impl Chosen {
     /// Reads the grid's file, if it has one.
     ///

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use stencilc_compiler::access;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Stencil};
-use stencilc_compiler::plan::Choices;
+use stencilc_compiler::plan::{Choices, Open};
 use stencilc_runtime::Device;
 use stencilc_runtime::Result;
 use stencilc_runtime::device::Platform;
@@ -95,7 +95,7 @@ impl KernelsArgs {
     pub fn grids(&self, platform: &Platform) -> Result<Vec<Named>> {
         let usual = GridArg::Rows(if matches!(platform, Platform::Emulator(_)) { SMALL } else { GRID });
         let given = if self.grids.is_empty() { std::slice::from_ref(&usual) } else { &self.grids };
-        let chosen = super::grid::all(given, self.levels, GRID.nk)?;
+        let chosen = super::grid::all(given, self.levels, super::grid::LEVELS)?;
         let named = given.iter().zip(chosen).map(|(given, chosen)| {
             let mut words = vec!["--grid".to_owned(), given.to_string()];
             let levels = chosen.grid.filter(|_| chosen.adjacency.is_some()).map(|grid| grid.nk);
@@ -141,10 +141,13 @@ impl KernelsArgs {
     }
 
     /// The kernel of a stencil that is taken where nobody chooses: its place among these, to which it is added if it is missing.
-    pub fn usual(&self, stencil: &Stencil, precision: Precision, among: &mut Vec<Choices>) -> usize {
+    pub fn usual(&self, problem: &Problem, among: &mut Vec<Choices>) -> usize {
+        let Problem { stencil, precision, grid, .. } = problem;
         let variant = Choices { share: self.shared.share.clone(), ..Choices::default() }.suiting(stencil);
+        let cells = grid.levels_of_cells();
+        let variant = super::on_cells(variant, std::slice::from_ref(stencil), cells, Open::Kernel);
         let block = Choices::usual_block(&variant.access);
-        let usual = self.code.choices(Choices { block, ..variant }, precision);
+        let usual = self.code.choices(Choices { block, ..variant }, *precision);
         among.iter().position(|own| *own == usual).unwrap_or_else(|| {
             among.push(usual);
             among.len() - 1

@@ -3,12 +3,13 @@
 use super::Block;
 use std::str::FromStr;
 use stencilc_compiler::access::Access;
+use stencilc_compiler::gpu::WARP;
 
 /// Shapes that are often among the fastest.
 const FEW: [[u32; 3]; 4] = [[64, 2, 1], [128, 1, 1], [64, 4, 1], [32, 2, 2]];
 
 /// Lanes of a warp: blocks of fewer threads leave some of them idle.
-const LANES: u32 = 32;
+const LANES: u32 = WARP as u32;
 
 /// A shape of blocks, or a word for several.
 #[derive(Clone, Copy)]

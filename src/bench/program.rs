@@ -50,14 +50,14 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
     let (mut cases, mut wrong) = (Vec::new(), 0);
     for precision in args.kernels.precisions() {
         let all = args.kernels.choices(&args.blocks, precision)?;
-        let choices = if args.kernels.is_open() { enough(&all) } else { all };
-        let plans = candidates(kinds, &own.steps, &choices, !own.no_graph);
         for grid in args.kernels.grids(&platform)? {
             let problem = args.kernels.problem(input, &facade, precision, &grid);
             let problem = problem.map_err(|error| of_program(program, error))?;
+            let choices = if args.kernels.is_open() { enough(&all, problem.grid.form) } else { all.clone() };
+            let plans = candidates(kinds, &own.steps, &choices, !own.no_graph);
             let problem = ProgramProblem::of(program, problem, choices.first().is_none_or(|own| own.contract))?;
             let times = own.times as usize;
-            let plans = Plans::new(&problem, &platform, method, times, plans.clone(), bar("interpreting"))?;
+            let plans = Plans::new(&problem, &platform, method, times, plans, bar("interpreting"))?;
             let progress = Progress::new(plans.plans.len() * STEPS, "measuring");
             let (found, came) = plans.bench(&|steps| progress.advance(steps))?;
             drop(progress);

@@ -51,7 +51,7 @@ pub fn build(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
         return kernels::show(args, emit, name, &program.to_string(), json);
     }
     kernels::refuse_code(args.emit, name)?;
-    let (choices, own) = (args.kernel.program_choices()?, &args.kernel);
+    let (choices, own) = (args.kernel.choices_of(program)?, &args.kernel);
     let (grid, levels, set, arch) = (own.grid(), own.levels, &own.set[..], args.arch());
     let wanted = Wanted { choices: &choices, grid, levels, set, plan: &args.of_program.plan, arch };
     let Kernels { plan, planned, again, codes } = wanted.kernels(input, program)?;

@@ -2,6 +2,8 @@
 
 use super::Args;
 use super::kernels::KernelFacts;
+use crate::args::grid::of_cells;
+use crate::args::on_cells;
 use crate::build::program::{Kernels, Wanted};
 use crate::input::Input;
 use crate::terminal;
@@ -9,7 +11,7 @@ use serde::Serialize;
 use stencilc_compiler::cuda;
 use stencilc_compiler::ir::{FieldId, Handle, Precision, Program, Stencil, VariableId};
 use stencilc_compiler::kernel::{Kernel, Meaning, Size, StepData};
-use stencilc_compiler::plan::Choices;
+use stencilc_compiler::plan::{Choices, Open};
 use stencilc_compiler::program::{Stage, Staged};
 use stencilc_compiler::storage;
 use stencilc_compiler::text::ShellWord;
@@ -36,7 +38,7 @@ pub fn explain(args: &Args, input: &Input, program: &Program, json: bool) -> Res
         return Err(Error::call("--gpu, --bandwidth and --flops bound the time of a stencil, and a program is named")
             .help("leave them out, or name the stencil: --stencil NAME"));
     }
-    let choices = args.launch.choices(Choices::default(), args.precision);
+    let choices = choices(args, program);
     args.launch.given.refuse_idle(std::slice::from_ref(&choices))?;
     let (grid, levels, set, arch) = (args.grid.as_ref(), args.levels, &args.set[..], &*args.arch);
     let wanted = Wanted { choices: &choices, grid, levels, set, plan: &args.of_program.plan, arch };
@@ -52,6 +54,12 @@ pub fn explain(args: &Args, input: &Input, program: &Program, json: bool) -> Res
         kernels: codes.iter().enumerate().map(facts).collect::<Result<_>>()?,
     };
     if json { terminal::json(&explanation) } else { terminal::print(&explanation.text()) }
+}
+
+/// What computes the calls of a program.
+fn choices(args: &Args, program: &Program) -> Choices {
+    let cells = of_cells(args.grid.as_ref(), args.levels);
+    args.launch.choices(on_cells(Choices::default(), &program.stencils, cells, Open::Kernel), args.precision)
 }
 
 fn facts(args: &Args, (input, staged): (&Input, &Staged), stage: Option<&Stage>, code: &Kernel) -> Result<KernelFacts> {
@@ -72,7 +80,7 @@ fn bytes(staged: &Staged, id: VariableId) -> usize {
 /// What an argument means.
 fn means(args: &Args, staged: &Staged, stage: Option<&Stage>, meaning: &Meaning) -> String {
     let Some(stage) = stage else { return "as the first line says".to_owned() };
-    let storage = storage::find(&args.launch.choices(Choices::default(), args.precision).storage).ok();
+    let storage = storage::find(&choices(args, &staged.program).storage).ok();
     let binding = |field: FieldId| stage.call.fields[field.index()];
     let name = |id: Option<VariableId>| id.map_or("nothing", |id| &staged.program.variables[id].name).to_owned();
     match meaning {

@@ -4,8 +4,9 @@ use super::Done;
 use super::ways::{Case, Kernel};
 use crate::bench::table::{heading, kernel};
 use crate::terminal;
+use stencilc_compiler::gpu::SECTOR;
 use stencilc_runtime::bench::rows::MachineFacts;
-use stencilc_runtime::profile::metrics::{Counters, SECTOR};
+use stencilc_runtime::profile::metrics::Counters;
 use stencilc_runtime::profile::{Ncu, Profile};
 
 /// What the columns are that bear no unit.

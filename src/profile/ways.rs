@@ -1,8 +1,9 @@
 //! `stencilc profile` of a program, and of what runs over a mesh: the kernels of one way to compute it, each counted by itself.
 
 use super::{Args, Counting, table};
-use crate::args::ARCH;
+use crate::args::kernels::Named;
 use crate::args::program::PlanArgs;
+use crate::args::{ARCH, on_cells};
 use crate::bench::mesh::{Subject, check_right};
 use crate::bench::open;
 use crate::build::mesh_program::merge;
@@ -12,8 +13,9 @@ use crate::kernel::words_over_meshes;
 use crate::terminal::{self, Progress, bar};
 use serde::Serialize;
 use serde_json::{Value, json};
+use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::{Precision, Program};
-use stencilc_compiler::plan::Choices;
+use stencilc_compiler::plan::{Choices, Open};
 use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::bench::rows::MachineFacts;
 use stencilc_runtime::device::Platform;
@@ -88,8 +90,8 @@ pub fn of_a_program(args: &Args, input: &Input, program: &Program, json: bool) -
     let facade = program.facade();
     let mut cases = Vec::new();
     for precision in args.kernels.precisions() {
-        let choices = one_kernel(args, name, precision)?;
         for grid in args.kernels.grids(&platform)? {
+            let choices = one_kernel(args, program, &grid, precision)?;
             let problem = args.kernels.problem(input, &facade, precision, &grid);
             let problem = problem.map_err(|error| of_program(program, error))?;
             let problem = ProgramProblem::of(program, problem, choices.contract)?;
@@ -125,17 +127,23 @@ pub fn of_a_program(args: &Args, input: &Input, program: &Program, json: bool) -
 }
 
 /// What computes the calls of a program: what is named, or what is taken where nobody chooses.
-fn one_kernel(args: &Args, program: &str, precision: Precision) -> Result<Choices> {
-    let (mut all, usual) = (args.kernels.choices(&args.blocks, precision)?, Choices::default());
+fn one_kernel(args: &Args, program: &Program, grid: &Named, precision: Precision) -> Result<Choices> {
+    let mut all = args.kernels.choices(&args.blocks, precision)?;
+    let cells = grid.chosen.grid.and_then(Grid::levels_of_cells);
+    let usual = on_cells(Choices::default(), &program.stencils, cells, Open::Kernel);
     if args.kernels.is_open() {
         all.retain(|own| own.storage == usual.storage && own.access == usual.access);
     }
     match all.as_slice() {
         [one] => Ok(one.clone()),
         all => {
-            let why =
-                format!("`profile` looks into one way to compute `{program}`, and these options name {}", all.len());
-            Err(Error::call(why).help("name one: --storage regular --access idxvar"))
+            let why = format!(
+                "`profile` looks into one way to compute `{}`, and these options name {}",
+                program.name,
+                all.len()
+            );
+            let Choices { storage, access, .. } = usual;
+            Err(Error::call(why).help(format!("name one: --storage {storage} --access {access}")))
         }
     }
 }

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use stencilc_compiler::access::ACCESSES;
-use stencilc_compiler::analysis::roofline::Gpu;
+use stencilc_compiler::gpu;
 use stencilc_compiler::storage;
 use stencilc_runtime::bench::date;
 use stencilc_runtime::bench::limit::Limit;
@@ -205,7 +205,7 @@ fn strategies(rows: &[RowData]) -> Vec<Named> {
 
 fn case_data(case: &Case, label: String, facts: &Facts) -> CaseData {
     let (subject, machine) = (case.subject(), case.machine());
-    let sheet = Gpu::by_driver_name(&machine.name).filter(|_| machine.device == "cuda").map(|gpu| {
+    let sheet = gpu::Sheet::by_driver_name(&machine.name).filter(|_| machine.device == "cuda").map(|gpu| {
         let limits = gpu.limits(subject.precision);
         Sheet { gb_per_s: limits.gb_per_s, gflops: limits.gflops, source: gpu.source }
     });

@@ -7,6 +7,7 @@ use super::picture::Look;
 use super::texts::Texts;
 use super::way::{Done, Pace, Way, Written};
 use super::{Args, Declared, DeclaredField, PICTURE, Steps, arrays, grid, mesh, targets};
+use crate::args::grid::of_cells;
 use crate::args::program::PlanArgs;
 use crate::args::{self, Pair};
 use crate::input::Input;
@@ -277,7 +278,8 @@ fn job(args: &Args, input: &Input, subject: Subject) -> Result<Job> {
     let choices = args.kernel.args.choices();
     let (domain, arrays, is_program) = match &subject {
         Subject::Grid(program) => {
-            args.kernel.refuse_idle(&choices)?;
+            let cells = of_cells(args.grid.as_ref(), args.levels);
+            args.kernel.refuse_idle(&args.kernel.choices_of(program, cells))?;
             let domain = grid::domain(args)?;
             let is_in_rows = !matches!(domain, Some(Domain::Cells { .. }));
             let place = |name: &str| program.declared(name).map(|id| program.variables[id].place);
@@ -301,7 +303,8 @@ fn job(args: &Args, input: &Input, subject: Subject) -> Result<Job> {
 fn choose(args: &Args, input: &Input, ready: &mut Ready, platform: &Platform) -> Result<Option<Value>> {
     match ready.checked.clone() {
         Checked::Grid(problem) => {
-            let choices = args.kernel.args.choices();
+            let cells = problem.outer.grid.levels_of_cells();
+            let choices = args.kernel.choices_of(&problem.staged.program, cells);
             if let Some(plan) = grid::plan(args, input, &problem, &choices, platform)? {
                 ready.plan(plan);
             }

@@ -49,7 +49,7 @@ pub fn run(args: &Args, input: &Input, json: bool, start: Instant) -> Result<()>
     if let Some(error) = no_gpu {
         terminal::note(&format!("running on the cpu: {}", error.message));
     }
-    let choices = args.kernel.choices_for(stencil);
+    let choices = args.kernel.choices_for(stencil, args::grid::of_cells(args.grid.as_ref(), args.levels));
     args.kernel.refuse_idle(&choices)?;
     input.warn_of_numbers(stencil, choices.precision);
     if choices.math == Math::Device && stencil.is_inexact() {
@@ -64,6 +64,8 @@ pub fn run(args: &Args, input: &Input, json: bool, start: Instant) -> Result<()>
     if let Some(stencils) = input.sharing(&choices.share)? {
         problem.share(&stencils, choices.contract);
     }
+    // How many levels there are arrays may have told.
+    let choices = args.kernel.choices_for(stencil, problem.grid.levels_of_cells());
     let choices = tuned(args, &input.source, &problem, device, &choices).unwrap_or(choices);
     let mut timings = Timings {
         parse: input.parse_seconds,

@@ -96,12 +96,13 @@ impl Options {
     }
 
     fn of_grid(&self, input: &Input, name: &str) -> Result<program::Kernels> {
-        let (own, choices) = (&self.kernel, self.kernel.program_choices()?);
+        let own = &self.kernel;
+        let found = input.program(Some(name), None)?;
+        let program = found.ok_or_else(|| Error::call(format!("`{}` has no program `{name}`", input.source.name)))?;
+        let choices = own.choices_of(program)?;
         let (grid, levels, set, plan) = (own.grid(), own.levels, &own.set[..], &self.of_program.plan);
         let wanted = program::Wanted { choices: &choices, grid, levels, set, plan, arch: ARCH };
-        let found = input.program(Some(name), None)?;
-        let gone = || Error::call(format!("`{}` has no program `{name}`", input.source.name));
-        wanted.kernels(input, found.ok_or_else(gone)?)
+        wanted.kernels(input, program)
     }
 
     /// The same options again for `stencilc snapshot`, with where the mesh is; `adds` says whether they ask for a kernel.

@@ -8,10 +8,11 @@ use crate::terminal::{self, Progress};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use stencilc_compiler::gpu::Sheet;
 use stencilc_compiler::mesh::{Merge, MeshChoices};
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::mesh::order::auto;
-use stencilc_runtime::mesh::program::ways::{Candidate, Meter, ORDERS, Variant, Ways, usual_gpu};
+use stencilc_runtime::mesh::program::ways::{Candidate, Meter, ORDERS, Variant, Ways};
 use stencilc_runtime::tune::search::Found;
 use stencilc_runtime::{Device, Result};
 
@@ -47,7 +48,7 @@ pub fn tune(args: &Args, input: &Input, subject: &Subject, json: bool) -> Result
     ways.add_usual(&usual)?;
     drop(progress);
     tell_refused(&ways);
-    let gpu = if let Platform::Gpu(gpu) = &platform { gpu.name() } else { usual_gpu().name };
+    let gpu = if let Platform::Gpu(gpu) = &platform { gpu.name() } else { Sheet::usual().name };
     let (mut found, mut kept) = (Found::default(), None);
     match platform {
         Platform::Cpu => ways.rank(gpu, None),

@@ -9,7 +9,7 @@ use crate::terminal::{self, bar};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use stencilc_compiler::ir::{Precision, Program};
-use stencilc_compiler::plan::Choices;
+use stencilc_compiler::plan::{Choices, Open};
 use stencilc_runtime::bench::hash_of_neighbours;
 use stencilc_runtime::bench::rows::MachineFacts;
 use stencilc_runtime::bench::statistics::Statistics;
@@ -75,10 +75,10 @@ pub fn tune(args: &Args, input: &Input, program: &Program, json: bool) -> Result
     let mut all = Vec::new();
     for precision in kernels.precisions() {
         let named = kernels.choices(&args.blocks, precision)?;
-        let choices = if kernels.is_open() { enough(&named) } else { named };
         for grid in &kernels.grids(&platform)? {
             let problem = kernels.problem(input, &facade, precision, grid);
             let problem = problem.map_err(|error| of_program(program, error))?;
+            let choices = if kernels.is_open() { enough(&named, problem.grid.form) } else { named.clone() };
             let contract = choices.first().is_none_or(|own| own.contract);
             let problem = ProgramProblem::of(program, problem, contract)?;
             let mut done = searched(args, &platform, &problem, &choices, grid.name.clone())?;
@@ -136,6 +136,7 @@ fn searched<'a>(
 /// The plan that `run` takes where nobody chooses.
 fn usual(args: &Args, problem: &ProgramProblem, platform: &Platform) -> ProgramPlan {
     let choices = args.search.0.code.choices(Choices::default(), problem.outer.precision);
+    let choices = problem.on_cells(choices, Open::Kernel);
     let arch = platform.facts().arch.unwrap_or_else(|| ARCH.to_owned());
     ProgramPlan::usual(problem, &choices, has_clusters(&arch))
 }

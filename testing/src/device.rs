@@ -4,6 +4,7 @@ use crate::case::Ready;
 use std::fmt::Write;
 use stencilc_compiler::cuda::Kernel;
 use stencilc_compiler::plan::Plan;
+use stencilc_runtime::cache::library_cached;
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Emulator, Order, Settings, Source};
 use stencilc_runtime::nvrtc::{self, Kind};
@@ -41,7 +42,7 @@ pub fn compare(ready: &[Ready], tools: &Tools) -> Result<Vec<Verdict>> {
     }
     let run = match (&tools.gpu, &tools.emulator) {
         (Some(gpu), _) => on_gpu(gpu, &made)?,
-        (None, Some((compiler, settings))) => emulate(compiler, settings, &made)?,
+        (None, Some((compiler, settings))) => emulate(compiler, settings, tools.keeps, &made)?,
         (None, None) => return Ok(verdicts),
     };
     let waiting = verdicts.iter_mut().filter(|verdict| **verdict == Verdict::Skipped);
@@ -53,12 +54,16 @@ fn failed(message: String) -> Verdict {
     Verdict::Failed { order: None, mismatches: Vec::new(), damage: vec![message] }
 }
 
-fn emulate(compiler: &Compiler, settings: &Settings, made: &[Made]) -> Result<Vec<Verdict>> {
+fn emulate(compiler: &Compiler, settings: &Settings, keeps: bool, made: &[Made]) -> Result<Vec<Verdict>> {
     let sources: Vec<Source> = made.iter().map(|own| Source::from(&own.kernel)).collect();
-    let kernels = match compiler.build(&sources, settings) {
+    let library = match keeps {
+        true => library_cached(compiler, &sources, settings),
+        false => compiler.build(&sources, settings),
+    };
+    let kernels = match library {
         Ok(kernels) => kernels,
         Err(error) if error.fault == Fault::Check => {
-            return halved(made, error.message, &|part| emulate(compiler, settings, part));
+            return halved(made, error.message, &|part| emulate(compiler, settings, keeps, part));
         }
         Err(error) => return Err(error),
     };

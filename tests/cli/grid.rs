@@ -29,6 +29,74 @@ fn grids_are_made_and_run_on() {
     assert!(said.contains("cells x 3,"), "{said}");
 }
 
+/// A program without boundaries.
+const SMOOTH: &str = "program smooth { inout a; repeat 3 { a = step(a) } }
+stencil step { in a; out b; b = a + 0.1 * (a[i+1] + a[i-1] + a[j+1] + a[j-1] - 4 * a) }";
+
+#[test]
+fn where_nothing_is_chosen_tables_say_where_neighbours_are() {
+    let folder = Folder::new();
+    folder.done("grid make quadtree --size 6x6 --depth 1 -o quad.npz");
+    fs::write(folder.path("smooth.stn"), SMOOTH).unwrap();
+    fs::write(
+        folder.path("up.stn"),
+        "stencil up { in a; out b; sweep k up { b = if k == 0 { a } else { a[i+1] + b[k-1] } } }",
+    )
+    .unwrap();
+    for (file, options, told) in [
+        ("laplap", "--levels 40", "patches access, uncompressed"),
+        ("laplap", "--levels 3", "idxvar access, uncompressed"),
+        ("fastwaves", "--levels 40", "idxvar access, uncompressed"),
+        ("laplap", "--levels 40 --access zloop", "zloop access, uncompressed"),
+        ("laplap", "--levels 40 --layout hilbert", "idxvar access, uncompressed"),
+        ("laplap", "--levels 40 --checked", "idxvar access, uncompressed"),
+        ("laplap", "--levels 40 --storage compressed", "idxvar access, compressed"),
+        ("up.stn", "--levels 40", "zloop access, uncompressed"),
+    ] {
+        let call = format!("run {file} --grid quad.npz {options} --device emulate --draw");
+        let said = folder.done(&call);
+        assert!(said.contains(told), "{call}: {said}");
+    }
+    let said = folder.run("run laplap --grid quad.npz --levels 40 --storage regular --device emulate --draw");
+    assert!(text(&said.stderr).contains("regular storage is for grids in rows"), "{}", text(&said.stderr));
+    // How many levels there are an array may tell.
+    folder.done("run laplap --grid quad.npz --levels 40 --device cpu --draw --seed 3 --out res=phi.npy --cast");
+    let said = folder.done("run laplap --grid quad.npz --device emulate --in phi=phi.npy");
+    assert!(said.contains("patches access"), "{said}");
+
+    let run = "run smooth.stn --grid quad.npz --levels 40 --draw --untuned";
+    folder.done(&format!("{run} --device cpu --out a=cpu.npy"));
+    folder.done(&format!("{run} --device emulate --out a=emulated.npy"));
+    assert_eq!(fs::read(folder.path("cpu.npy")).unwrap(), fs::read(folder.path("emulated.npy")).unwrap());
+    let plan = folder.done("build smooth.stn --program smooth --grid quad.npz --levels 40 --emit plan");
+    assert!(plan.starts_with("--fuse merged --storage uncompressed --access patches"), "{plan}");
+    let plan = folder.done("build laplap --grid quad.npz --levels 40 --emit plan");
+    assert!(plan.contains("patch "), "{plan}");
+    let said = folder.done("explain smooth.stn --program smooth --grid quad.npz --levels 40");
+    assert!(said.contains("--access patches"), "{said}");
+}
+
+#[test]
+fn plans_on_cells_are_searched_among_tables() {
+    let folder = Folder::new();
+    folder.done("grid make quadtree --size 6x6 --depth 1 -o quad.npz");
+    fs::write(folder.path("smooth.stn"), SMOOTH).unwrap();
+    let options = "smooth.stn --grid quad.npz --levels 40 --device emulate --runs 1 --times 3 --fuse merged";
+    let report = folder.json(&format!("tune {options} --budget 1000000 --json"));
+    let case = &report["cases"][0];
+    let tried = case["tried"].as_u64().unwrap() + case["hopeless"].as_u64().unwrap();
+    // Three, and the usual one, whose registers nobody bounds.
+    assert_eq!((&case["complete"], case["among"].as_u64(), tried), (&true.into(), Some(4), 4), "{case}");
+    let report = folder.json(&format!("bench {options} --json"));
+    let plans = report["cases"][0]["plans"].as_array().unwrap().iter();
+    let mut plans: Vec<&str> = plans.map(|own| own["plan"].as_str().unwrap()).collect();
+    plans.sort_unstable();
+    let start = "--fuse merged --storage uncompressed --access";
+    let expected =
+        ["idxvar --block 64x2x1", "idxvar --block 64x2x1 --fastest levels", "patches --block 32x4x1 --fastest levels"];
+    assert_eq!(plans, expected.map(|own| format!("{start} {own}")));
+}
+
 #[test]
 fn an_emulated_grid_computes_what_rows_do() {
     let folder = Folder::new();

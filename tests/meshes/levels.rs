@@ -131,7 +131,7 @@ fn every_strategy_adds_on_every_level_and_past_holes() {
     .unwrap();
     let problem = Arc::new(problem);
     let expected = results(&problem, Interpreter::new(Arc::clone(&problem))).unwrap();
-    let machine = Arc::new(Emulator::new(Compiler::find().unwrap(), Settings::default()).uncached());
+    let machine = Arc::new(Emulator::new(Compiler::find().unwrap(), Settings::default()));
     for layout in VectorLayout::ALL {
         for &strategy in STRATEGIES {
             let choices = MeshChoices { strategy, layout, ..MeshChoices::default() };

@@ -4,9 +4,10 @@ use super::{DIFFUSION, GRIDS, repeated, stencils};
 use crate::common::lowered;
 use crate::common::step::Fixture;
 use rayon::prelude::*;
+use stencilc_compiler::gpu::Gpu;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::step::tiled::{Shape, shapes, tiled};
-use stencilc_compiler::step::{Edge, Gpu, Kernel, StepTask};
+use stencilc_compiler::step::{Edge, Kernel, StepTask};
 use stencilc_runtime::cache::compile_cached;
 use stencilc_runtime::nvrtc::{self, Kind};
 

@@ -2,6 +2,7 @@
 
 use super::{Access, Neighbourhood};
 use crate::diagnostic::Refusal;
+use crate::gpu::WARP;
 use crate::ir::Relation;
 use crate::kernel::build::{Builder, Computing, Making, Term};
 use crate::kernel::{Axis, Coordinate, ValueId};
@@ -12,7 +13,7 @@ use crate::storage::Storage;
 pub struct Warp;
 
 /// Lanes of a warp.
-const LANES: u32 = 32;
+const LANES: u32 = WARP as u32;
 
 impl Access for Warp {
     fn name(&self) -> &'static str {

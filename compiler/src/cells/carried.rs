@@ -1,14 +1,12 @@
 //! Where a thread keeps the values of sweeps: the last few levels in variables, and where all are needed again, all of them in
 //! shared memory, or where a block's threads do not find room there, in an array of its own.
 
+use crate::gpu::SHARED;
 use crate::ir::{FieldId, Kind};
 use crate::kernel::build::{Builder, Computing};
 use crate::kernel::{ArrayId, Axis, Coordinate, Type, ValueId, VariableId};
 use crate::plan::Plan;
 use std::collections::BTreeMap;
-
-/// Bytes of shared memory that a block can declare.
-const SHARED: usize = 48 << 10;
 
 /// The most bytes of shared memory for a thread: with more of them, so few threads are at work at once that arrays of their
 /// own, which go to memory and back, are as fast (docs/performance.md).

@@ -5,6 +5,7 @@ use super::body::Writer;
 use super::checked::Site;
 use super::{Frame, Given, levels};
 use crate::access::{Addresses, Cell, Elements, Shape};
+use crate::gpu::WARP;
 use crate::ir::{Path, Relation};
 use crate::kernel::build::{Builder, Computing, Making, Term};
 use crate::kernel::{ArrayId, Axis, Coordinate, Step, Unroll, ValueId};
@@ -14,7 +15,7 @@ use crate::storage::Coordinates;
 use std::collections::BTreeMap;
 
 /// Lanes of a warp, and entries of a table that they load at once.
-const LANES: u32 = 32;
+const LANES: u32 = WARP as u32;
 
 /// What the threads of a kernel of patches look up.
 struct Rows {

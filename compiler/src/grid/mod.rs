@@ -103,6 +103,11 @@ impl Grid {
         Self { ni: columns, nj: 1, nk, form: Form::Cells }
     }
 
+    /// How many levels there are, where cells stand in no rows.
+    pub fn levels_of_cells(self) -> Option<usize> {
+        (self.form == Form::Cells).then_some(self.nk)
+    }
+
     /// How many columns there are.
     pub fn columns(&self) -> usize {
         self.ni * self.nj

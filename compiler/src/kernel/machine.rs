@@ -3,6 +3,7 @@
 use super::build::{Builder, Computing, Making, Term};
 use super::simplify::simplify;
 use super::{ArrayId, Axis, Binary, Coordinate, Element, Function, Kernel, Step, Type, Unroll, ValueId, VariableId};
+use crate::gpu;
 use crate::ir::Relation;
 use crate::ir::mesh::Fold;
 
@@ -97,7 +98,7 @@ pub const FOLDED: usize = 4 * FOLDING as usize;
 pub const FOLDING: u32 = 256;
 
 /// Threads of a warp.
-const WARP: u32 = 32;
+const WARP: u32 = gpu::WARP as u32;
 
 /// Makes one number of each [`FOLDED`], pairwise: a number whose neighbour does not exist stays as it is. `fold(numbers, totals, n)`
 /// has a block for each total.

@@ -1,6 +1,7 @@
 //! Which threads come to a place together: those for which the same holds.
 
 use super::{Array, Axis, Binary, Coordinate, Function, Kernel, Operation, Space, ValueId, VariableId};
+use crate::gpu;
 use std::collections::{HashMap, HashSet};
 
 /// Threads that do the same.
@@ -20,7 +21,7 @@ pub enum Together {
 pub type Counters = HashMap<VariableId, Together>;
 
 /// The threads of a warp.
-const WARP: i64 = 32;
+const WARP: i64 = gpu::WARP as i64;
 
 /// For which threads a value is the same.
 pub fn uniform(kernel: &Kernel, counters: &Counters, value: ValueId) -> Together {

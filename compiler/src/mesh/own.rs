@@ -1,10 +1,10 @@
 //! A thread an element: what a stencil writes at its own elements, and what is to be folded.
 
-use super::vector_layout::AT_ONCE;
 use super::writer::Writer;
 use super::writer::numbers::part_name;
 use super::writer::values::level_name;
 use super::{Items, Kernel, MeshChoices, MeshTask};
+use crate::gpu::AT_ONCE;
 use crate::ir::mesh::How;
 use crate::ir::{FieldId, Levels, Path, Relation, SetId};
 use crate::kernel::build::{Computing, Making};

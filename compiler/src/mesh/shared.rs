@@ -2,14 +2,9 @@
 
 use super::writer::Writer;
 use crate::diagnostic::Refusal;
+use crate::gpu::{MOST_SHARED, SHARED};
 use crate::kernel::build::Computing;
 use crate::kernel::{ArrayId, Axis, Coordinate, Meaning, MeshData, PieceTable, Type, ValueId};
-
-/// Bytes that every GPU gives to a block, without being asked.
-pub const USUAL: usize = 48 << 10;
-
-/// Bytes that one gives to a block that asks: a Hopper's. Where there are fewer, the launch fails and says so.
-pub const MOST: usize = 227 << 10;
 
 /// What a block keeps there.
 #[derive(Default)]
@@ -62,13 +57,13 @@ pub fn fitting(most: usize, bytes: &dyn Fn(usize) -> Option<usize>, strategy: &s
             .map(|size| (size, bytes(size)))
             .collect();
     let fits = |bound: usize| sizes.iter().find(|(_, own)| own.is_some_and(|own| own <= bound)).map(|(size, _)| *size);
-    fits(USUAL).or_else(|| fits(MOST)).ok_or_else(|| {
+    fits(SHARED).or_else(|| fits(MOST_SHARED)).ok_or_else(|| {
         let needed = match sizes.last() {
             Some((_, Some(bytes))) => format!("{bytes} bytes of shared memory"),
             _ => "local numbers of more than 16 bits".to_owned(),
         };
         Refusal::new(format!("what is added together by {strategy} takes {needed}, even in the smallest pieces"))
-            .help(format!("a block has {MOST} bytes at most; choose another strategy, as --strategy owner"))
+            .help(format!("a block has {MOST_SHARED} bytes at most; choose another strategy, as --strategy owner"))
     })
 }
 
@@ -80,11 +75,11 @@ mod tests {
     #[test]
     fn pieces_are_halved_until_they_fit() {
         let size = |each: usize| fitting(128, &|size| Some(size * each), "tiled").ok();
-        assert_eq!([1, 384, 385, 1000, USUAL].map(size), [128, 128, 64, 32, 1].map(Some));
+        assert_eq!([1, 384, 385, 1000, SHARED].map(size), [128, 128, 64, 32, 1].map(Some));
         // More than is usual, where the smallest take that.
-        assert_eq!(size(USUAL + 1), Some(4));
-        assert_eq!(size(MOST), Some(1));
-        assert_eq!(size(MOST + 1), None);
+        assert_eq!(size(SHARED + 1), Some(4));
+        assert_eq!(size(MOST_SHARED), Some(1));
+        assert_eq!(size(MOST_SHARED + 1), None);
         // Numbers of 16 bits bound large pieces before memory does.
         assert_eq!(fitting(128, &|size| (size < 10).then_some(1), "tiled"), Ok(8));
         assert_eq!(fitting(0, &|_| Some(0), "tiled"), Ok(1));

@@ -1,10 +1,8 @@
 //! How the numbers of a field lie in memory: which of them stand together.
 
+use crate::gpu::AT_ONCE;
 use crate::ir::{Home, Levels, Place, Precision, Stored};
 use crate::named::named;
-
-/// Bytes that one instruction moves.
-pub const AT_ONCE: usize = 16;
 
 named! {
     /// How the parts of vectors lie, and the levels of elements.

@@ -4,7 +4,9 @@ use super::belongs::SOME;
 use super::{KnownGrid, Plan, Target};
 use crate::access::knobs::{self, Knob, Knobs, Setting};
 use crate::access::{self, ACCESSES, Access, LevelsPerThread, Needs};
+use crate::analysis::extents::{Extents, extents};
 use crate::diagnostic::Refusal;
+use crate::gpu::{CONSTANT, MOST_THREADS, SHARED, WARP};
 use crate::grid::Form;
 use crate::ir::{Precision, Stencil};
 use crate::kernel::Math;
@@ -131,6 +133,19 @@ impl Choices {
         Self { access, ..self }
     }
 
+    /// The same for stencils on cells that stand in no rows, with so many levels: what is left open there is what is usual.
+    pub fn on_cells(self, stencils: &[Stencil], levels: usize, open: Open) -> Self {
+        let own = match open {
+            Open::Nothing => return self,
+            Open::Kernel if !self.checked && are_for_patches(stencils, levels) => {
+                let access = PATCHES.to_owned();
+                Self { fastest: Self::usual_fastest(&access), block: Self::usual_block(&access), access, ..self }
+            }
+            Open::Kernel | Open::Storage => self,
+        };
+        Self { storage: TABLES.to_owned(), ..own }
+    }
+
     /// Whether cells stand in rows, one beside the other.
     pub fn has_rows(&self) -> bool {
         self.storage == "regular" && self.fastest == Fastest::Columns
@@ -174,19 +189,29 @@ impl Choices {
 
     /// The options that choose this: access, storage and precision always, the others where they are not the usual.
     pub fn words(&self) -> String {
-        let usual = Choices::default();
         let precision = self.precision.name();
-        let mut words = format!(
-            "--access {} --storage {} --precision {precision}",
-            ShellWord::new(&self.access),
-            ShellWord::new(&self.storage)
-        );
+        let [x, y, z] = self.block;
+        let block = match self.block == Self::usual_block(&self.access) {
+            true => String::new(),
+            false => format!(" --block {x}x{y}x{z}"),
+        };
+        let (access, storage) = (ShellWord::new(&self.access), ShellWord::new(&self.storage));
+        format!("--access {access} --storage {storage} --precision {precision}{}", self.unusual(&block))
+    }
+
+    /// The options that choose what is not as usual, but for strategy, storage, precision and block.
+    pub fn particulars(&self) -> String {
+        self.unusual("")
+    }
+
+    fn unusual(&self, block: &str) -> String {
+        let usual = Choices::default();
+        let mut words = String::new();
         let mut say = |differs: bool, word: String| {
             if differs {
                 words.push_str(&word);
             }
         };
-        let [x, y, z] = self.block;
         say(self.fastest != usual.fastest, format!(" --fastest {}", self.fastest.name()));
         say(self.neighbors != usual.neighbors, format!(" --neighbors {}", self.neighbors.name()));
         say(self.layout != usual.layout, format!(" --layout {}", ShellWord::new(&self.layout)));
@@ -195,7 +220,7 @@ impl Choices {
         self.share.iter().for_each(|file| say(true, format!(" --share {}", ShellWord::path(file))));
         say(self.fields != usual.fields, format!(" --fields {}", self.fields.name()));
         say(self.constant, " --table constant".to_owned());
-        say(self.block != Self::usual_block(&self.access), format!(" --block {x}x{y}x{z}"));
+        say(true, block.to_owned());
         for (knob, setting) in self.settings() {
             say(setting.numbers() != (knob.usual)(self.precision), format!(" --{} {setting}", knob.name));
         }
@@ -207,11 +232,38 @@ impl Choices {
     }
 }
 
-/// Bytes of constant memory.
-pub const CONSTANT: usize = 64 << 10;
+/// How much of a kernel whoever asks for it leaves open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Open {
+    /// The strategy, the storage, and all that belongs to them.
+    #[default]
+    Kernel,
+    /// The storage.
+    Storage,
+    /// Nothing.
+    Nothing,
+}
 
-/// Bytes of shared memory that a block has without asking for more.
-const SHARED: usize = 48 << 10;
+/// Whether patches are usually the fastest for stencils on cells of so many levels: a warp has a level a lane, neighbours are read, and
+/// few enough fields move that registers hold what a patch reads of all of them. How fast they are is in docs/performance.md.
+fn are_for_patches(stencils: &[Stencil], levels: usize) -> bool {
+    let is_few = |own: &Stencil| {
+        let roles = own.fields.iter().map(|(_, field)| field.role);
+        let moved: usize = roles.map(|role| usize::from(role.is_read()) + usize::from(role.is_written())).sum();
+        own.sweeps.is_empty() && moved <= MOST_MOVED
+    };
+    let reads_neighbours = |own: &Stencil| extents(own) != Extents::default();
+    levels >= WARP && stencils.iter().all(is_few) && stencils.iter().any(reads_neighbours)
+}
+
+/// Fields that are read and written with which patches are usually the fastest: with more, registers leave room for too few warps.
+const MOST_MOVED: usize = 4;
+
+/// The strategy for cells that stand in no rows, where it is the fastest.
+const PATCHES: &str = "patches";
+
+/// The storage of cells that stand in no rows.
+const TABLES: &str = "uncompressed";
 
 /// Bytes that a thread may keep of the values of sweeps.
 const KEPT: usize = 16 << 10;
@@ -310,7 +362,7 @@ pub(super) fn check_kept(plan: &Plan) -> Result<(), Refusal> {
 /// It is not.
 pub fn check_block([x, y, z]: [u32; 3]) -> Result<(), Refusal> {
     let threads = u64::from(x) * u64::from(y) * u64::from(z);
-    if threads == 0 || threads > 1024 || z > 64 {
+    if threads == 0 || threads > MOST_THREADS as u64 || z > 64 {
         return Err(Refusal::new(format!("a block of {x}x{y}x{z} threads is not possible"))
             .help("a block has 1 to 1024 threads, at most 64 of them along z"));
     }

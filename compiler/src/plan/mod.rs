@@ -10,6 +10,7 @@ pub mod schedule;
 
 use crate::access::{self, Access, LevelsPerThread, Neighbourhood, Shape, Wanted};
 use crate::diagnostic::Refusal;
+use crate::gpu::AT_ONCE;
 use crate::grid::{Adjacency, Grid, Region, Topology};
 use crate::ir::{self, FieldId, Levels, Path, Precision, Role, Stencil, Stored, Verify};
 pub use crate::kernel::Math;
@@ -23,16 +24,13 @@ use crate::storage::{
     order,
 };
 pub use belongs::{idle, options};
-pub use choices::{CONSTANT, Choices, check_block, variants};
+pub use choices::{Choices, Open, check_block, variants};
 pub use patches::Patches;
 use path_classes::{PathClasses, Walker};
 use phases::{Kept, Phase};
 use schedule::{Context, KERNEL};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// Bytes that one instruction moves.
-const AT_ONCE: usize = 16;
 
 /// A grid that is known when compiling: its extents, strides and tables are constants.
 #[derive(Clone, Debug)]

@@ -4,6 +4,7 @@ use super::path_classes::Walker;
 use super::{Choices, Chosen, KnownGrid, Plan, Target, of_tile};
 use crate::cells;
 use crate::diagnostic::Refusal;
+use crate::gpu::{MOST_BLOCKS, WARP};
 use crate::ir::{Offset, Path, Stencil};
 use crate::kernel::cost::Cost;
 use crate::storage::patches::{Member, Wanted, members};
@@ -15,11 +16,8 @@ use std::ops::Range;
 /// 303 one does. A thread has 255 registers, and addresses come on top.
 const MOST_WAITING: usize = 215;
 
-/// The most blocks that a multiprocessor has room for.
-const BLOCKS: u32 = 32;
-
 /// Threads of a warp.
-const LANES: u32 = 32;
+const LANES: u32 = WARP as u32;
 
 /// What a plan of patches has besides: its own schedule is that of a patch, whose neighbours stand as in rows.
 pub struct Patches {
@@ -132,7 +130,7 @@ impl Plan {
     pub fn blocks_at_once(&self) -> Option<u32> {
         let threads: u32 = self.choices.block.iter().product();
         let warps = self.access.warps(&self.choices.knobs, self.choices.precision)?;
-        Some((warps / threads.div_ceil(LANES)).clamp(1, BLOCKS))
+        Some((warps / threads.div_ceil(LANES)).clamp(1, MOST_BLOCKS))
     }
 }
 

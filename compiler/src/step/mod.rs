@@ -20,6 +20,7 @@ pub mod tiled;
 
 use crate::cuda::Parameter;
 use crate::diagnostic::Refusal;
+use crate::gpu::{MOST_THREADS, WARP};
 use crate::ir::{FieldId, Levels, Precision, Stencil};
 use crate::kernel::{self, Type};
 use crate::names::Identifier;
@@ -95,30 +96,6 @@ pub struct Launch {
 /// An output, and the input that it becomes in the next step.
 pub type Carry = (FieldId, FieldId);
 
-/// What a step kernel can use of a GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gpu {
-    /// Multiprocessors.
-    pub processors: u32,
-    /// Registers of 32 bits that one has.
-    pub registers: u32,
-    /// Threads that one holds.
-    pub threads: u32,
-    /// Bytes of shared memory that one has.
-    pub shared: u32,
-}
-
-impl Gpu {
-    /// An H200, and an H100 with all its memory: sm_90.
-    pub const SM_90: Gpu = Gpu { processors: 132, registers: 65_536, threads: 2_048, shared: 228 << 10 };
-}
-
-/// Lanes of a warp.
-const LANES: usize = 32;
-
-/// The most bytes of shared memory that a block can have.
-const SHARED: usize = 227 << 10;
-
 /// The columns and rows that are computed.
 fn computed(task: &StepTask, flow: &Flow) -> Result<[Range<usize>; 2], Refusal> {
     let along = |axis: usize, reach: Window| match task.edges[axis] {
@@ -134,7 +111,7 @@ fn computed(task: &StepTask, flow: &Flow) -> Result<[Range<usize>; 2], Refusal> 
 
 /// Refuses blocks that are no whole warps.
 fn check_threads(threads: usize) -> Result<(), String> {
-    match threads.is_multiple_of(LANES) && (LANES..=1024).contains(&threads) {
+    match threads.is_multiple_of(WARP) && (WARP..=MOST_THREADS).contains(&threads) {
         true => Ok(()),
         false => Err(format!("{threads} threads are no whole warps")),
     }

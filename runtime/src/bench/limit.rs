@@ -12,11 +12,9 @@ use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 use stencilc_compiler::analysis::extents::demand;
 use stencilc_compiler::cuda;
+use stencilc_compiler::gpu::AT_ONCE;
 use stencilc_compiler::ir::Handle;
 use stencilc_compiler::kernel::machine::copy_streams;
-
-/// Bytes of one access: the widest that there is.
-const ACCESS: usize = 16;
 
 /// Accesses of each stream that a thread makes.
 const PER_THREAD: [usize; 3] = [1, 2, 4];
@@ -73,7 +71,7 @@ impl<'a> Streams<'a> {
 
     /// The copy as CUDA C++: what is written is every bit of what is read, combined, so that nothing can be left out.
     pub(super) fn text(&self, per_thread: usize) -> Result<String> {
-        let accesses = |data: &&Data| data_bytes(data).len().div_ceil(ACCESS);
+        let accesses = |data: &&Data| data_bytes(data).len().div_ceil(AT_ONCE);
         let counts = |streams: &[&Data]| -> Vec<usize> { streams.iter().map(accesses).collect() };
         let [.., threads] = BLOCKS;
         let kernel = copy_streams(KERNEL, &counts(&self.reads), &counts(&self.writes), threads, per_thread);
@@ -134,9 +132,9 @@ impl<M: Machine> Copy<M> {
         let mut buffers: Vec<Vec<(M::Buffer, usize)>> = (0..sets).map(|_| Vec::new()).collect();
         for data in streams.reads.iter().chain(&streams.writes) {
             let mut bytes = data_bytes(data).to_vec();
-            bytes.resize(bytes.len().next_multiple_of(ACCESS), 0);
+            bytes.resize(bytes.len().next_multiple_of(AT_ONCE), 0);
             for set in &mut buffers {
-                set.push((machine.upload(&bytes)?, bytes.len() / ACCESS));
+                set.push((machine.upload(&bytes)?, bytes.len() / AT_ONCE));
             }
         }
         Ok(Self { sets, buffers })
@@ -163,9 +161,9 @@ mod tests {
             let launch = Launch::new([102u32.div_ceil(per_thread as u32 * 32), 1, 1], [32, 1, 1]);
             emulator.launch(&kernel, &launch, &arguments).unwrap();
             let mut expected = data_bytes(&a).to_vec();
-            expected.resize(102 * ACCESS, 0);
+            expected.resize(102 * AT_ONCE, 0);
             expected.iter_mut().zip(data_bytes(&b)).for_each(|(byte, other)| *byte ^= other);
-            for (at, length) in [(2, 102 * ACCESS), (3, ACCESS)] {
+            for (at, length) in [(2, 102 * AT_ONCE), (3, AT_ONCE)] {
                 let (bytes, guards) = emulator.download(&buffers[0][at].0).unwrap();
                 assert!(guards.intact() && bytes == expected[..length], "stream {at}, {per_thread} each");
             }

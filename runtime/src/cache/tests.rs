@@ -262,9 +262,17 @@ fn processes_that_are_killed_leave_nothing_wrong() {
     }
     // What was left half written goes: nobody holds it any more.
     for folder in subfolders(root.path()) {
-        prune(&folder, LIMIT / 256);
+        prune(&folder, LIMIT / FOLDERS);
         let left = files(&folder);
         assert!(left.iter().all(|file| file.path.extension().is_some_and(|ending| ending == "bin")));
+    }
+}
+
+#[test]
+fn sizes_are_numbers_with_a_unit() {
+    assert_eq!(["4G", "800M", "1M"].map(size), [Some(4 << 30), Some(800 << 20), Some(1 << 20)]);
+    for text in ["", "G", "0G", "-1G", "4", "4T", "1.5G", "4 G", "99999999999999G", "4é"] {
+        assert_eq!(size(text), None, "{text}");
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::CString;
 use std::sync::{Arc, OnceLock};
+use stencilc_compiler::gpu;
 
 use cudarc::driver::sys::{
     self, CUfunction, CUfunction_attribute as FunctionAttribute, CUlaunchAttribute, CUlaunchAttributeID,
@@ -98,7 +99,7 @@ unsafe impl Send for Kernel {}
 unsafe impl Sync for Kernel {}
 
 /// Bytes of shared memory, static and dynamic, that a block may have without the kernel having been told of more.
-const USUAL_SHARED: u32 = 48 << 10;
+const USUAL_SHARED: u32 = gpu::SHARED as u32;
 
 /// Blocks of a cluster that every GPU takes that knows clusters.
 const USUAL_CLUSTER: u32 = 8;

@@ -18,11 +18,12 @@ mod library;
 #[cfg(test)]
 mod tests;
 
-pub use buffer::Buffer;
+use buffer::Buffer;
 pub(crate) use compiler::text;
 pub use compiler::{Compiler, Settings, Source, VARIABLE};
 pub use host::Host;
 pub use library::{Kernel, load};
+pub use stencilc_compiler::gpu;
 
 use crate::machine::{Arg, Guards, Launch, Machine};
 use crate::{Error, Result};
@@ -66,30 +67,18 @@ pub struct Emulator {
     order: Order,
     /// What makes kernels for it.
     compiler: Option<(Compiler, Settings)>,
-    /// Whether what was compiled is not kept for later.
-    is_fresh: bool,
 }
 
 /// The most threads that are there at once: each that waits takes a stack.
 const MOST_THREADS: u64 = 1 << 20;
 
 /// The most shared memory that a block can ask for, in bytes.
-const MOST_SHARED: u32 = 227 << 10;
+const MOST_SHARED: u32 = gpu::MOST_SHARED as u32;
 
 impl Emulator {
     /// One whose kernels this compiler makes.
     pub fn new(compiler: Compiler, settings: Settings) -> Self {
         Self { compiler: Some((compiler, settings)), ..Self::default() }
-    }
-
-    /// The same, but no kernel is read from the cache or kept there: for those that nobody needs again.
-    pub fn uncached(self) -> Self {
-        Self { is_fresh: true, ..self }
-    }
-
-    /// Whether no kernel is read from the cache or kept there.
-    pub(crate) fn is_fresh(&self) -> bool {
-        self.is_fresh
     }
 
     /// The same, with threads and blocks in another order.

@@ -68,7 +68,7 @@ use stencilc_compiler::diagnostic::{Failure, Severity, guess};
 use stencilc_compiler::grid::{Adjacency, Grid};
 use stencilc_compiler::ir::{MeshProgram, Precision, Program, called};
 use stencilc_compiler::mesh::MeshChoices;
-use stencilc_compiler::plan::Choices;
+use stencilc_compiler::plan::{Choices, Open};
 use stencilc_compiler::source::Source;
 
 /// What is computed. A stencil is a program that calls it once.
@@ -125,6 +125,8 @@ pub struct Job {
 #[derive(Clone, Debug, Default)]
 struct How {
     choices: Choices,
+    /// How much of the choices is left open.
+    open: Open,
     plan: Option<ProgramPlan>,
     over_mesh: Option<MeshChoices>,
     ordering: Option<Ordering>,
@@ -226,9 +228,10 @@ impl Job {
         Self { cast, ..self }
     }
 
-    /// Which kernels compute it on a grid: storage, strategy and what belongs to them. Their precision is that of all.
+    /// Which kernels compute it on a grid: storage, strategy and what belongs to them; the usual ones if nothing is said. Their
+    /// precision is that of all.
     pub fn choices(self, choices: Choices) -> Self {
-        Self { how: How { choices, ..self.how }, ..self }
+        Self { how: How { choices, open: Open::Nothing, ..self.how }, ..self }
     }
 
     /// Which calls of a program on a grid become one kernel; the usual plan if nothing is said.

@@ -173,8 +173,9 @@ impl Ready {
     }
 
     fn kernels<M: Build + 'static>(mut self, machine: Arc<M>, problem: &ProgramProblem, arch: &str) -> Result<Run> {
-        let How { choices, plan, is_unrecorded, .. } = std::mem::take(&mut self.how);
-        let mut plan = plan.unwrap_or_else(|| ProgramPlan::usual(problem, &choices, has_clusters(arch)));
+        let How { choices, open, plan, is_unrecorded, .. } = std::mem::take(&mut self.how);
+        let usual = || ProgramPlan::usual(problem, &problem.on_cells(choices, open), has_clusters(arch));
+        let mut plan = plan.unwrap_or_else(usual);
         plan.graph &= !is_unrecorded;
         self.begun(Kernels::built(machine, Planned::new(problem, &plan)?)?)
     }

@@ -18,6 +18,7 @@ pub use arch::Arch;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use stencilc_compiler::gpu;
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 
@@ -36,7 +37,7 @@ use search::remedy;
 const STACK: usize = 256 << 20;
 
 /// Static shared memory of a block, in bytes, on every architecture.
-const STATIC_SHARED: u32 = 48 << 10;
+const STATIC_SHARED: u32 = gpu::SHARED as u32;
 
 /// What the compiler is to produce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -21,9 +21,6 @@ pub enum Unit {
     Nanoseconds,
 }
 
-/// Bytes that caches and memory move at once.
-pub const SECTOR: usize = 32;
-
 /// One counter.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {

@@ -1,27 +1,43 @@
 //! The plans of a program that are worth a look.
 
 use super::plan::{PlanKind, ProgramPlan, usual_shape};
+use stencilc_compiler::grid::Form;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::step::stream::{Shape, Strip};
 use stencilc_compiler::step::tiled;
+use stencilc_compiler::storage::fastest::Fastest;
 
-/// Strategies that are worth a look where a thread computes a cell, and nobody names one.
-const ACCESSES: [&str; 2] = ["idxvar", "tile"];
+/// What is worth a look where nobody names a strategy or a storage: strategy, storage and fastest axis, on grids in rows and on those of
+/// any cells.
+const IN_ROWS: &[(&str, &str, Fastest)] =
+    &[("idxvar", "regular", Fastest::Columns), ("tile", "regular", Fastest::Columns)];
+const OF_CELLS: &[(&str, &str, Fastest)] = &[
+    ("patches", "uncompressed", Fastest::Levels),
+    ("idxvar", "uncompressed", Fastest::Columns),
+    ("idxvar", "uncompressed", Fastest::Levels),
+];
 
-/// Of kernels that may compute a call, those that are enough where nobody asks for more: of many that differ in blocks and knobs alone, the
-/// usual one, or else the first.
-pub fn enough(all: &[Choices]) -> Vec<Choices> {
-    let is_usual = |own: &Choices| {
+/// Of kernels that may compute a call on a grid of this form, those that are enough where nobody asks for more: of many that differ in
+/// blocks and knobs alone, the usual one, or else the first of those that are the most like it.
+pub fn enough(all: &[Choices], form: Form) -> Vec<Choices> {
+    let numbers = |own: &Choices| {
+        let block = own.block.to_vec();
+        std::iter::once(block).chain(own.settings().map(|(_, own)| own.numbers().to_vec())).collect::<Vec<_>>()
+    };
+    let unusual = |own: &Choices| {
         let knobs = Choices::default().knobs;
         let usual = Choices { block: Choices::usual_block(&own.access), knobs, ..own.clone() };
-        let numbers = |own: &Choices| own.settings().map(|(_, own)| own.numbers().to_vec()).collect::<Vec<_>>();
-        own.block == usual.block && numbers(own) == numbers(&usual)
+        numbers(own).into_iter().zip(numbers(&usual)).filter(|(own, usual)| own != usual).count()
     };
-    let of = |access: &str| {
-        let own: Vec<&Choices> = all.iter().filter(|own| own.has_rows() && own.access == access).collect();
-        own.iter().find(|own| is_usual(own)).or(own.first()).map(|&own| own.clone())
+    let of = |&(access, storage, fastest): &(&str, &str, Fastest)| {
+        let own = all.iter().filter(|own| own.access == access && own.storage == storage);
+        own.min_by_key(|own| unusual(own)).map(|own| Choices { fastest, ..own.clone() })
     };
-    ACCESSES.into_iter().filter_map(of).collect()
+    let worth = match form {
+        Form::Rows => IN_ROWS,
+        Form::Cells => OF_CELLS,
+    };
+    worth.iter().filter_map(of).collect()
 }
 
 /// The most ways to hold a plane in registers that are worth a look.

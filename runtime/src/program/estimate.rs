@@ -1,44 +1,41 @@
 //! About how long a step of a program takes by a plan, before anything is compiled.
 //!
 //! A roofline with launches: what a kernel moves from memory, or from caches, or computes, whichever takes longest, and what it
-//! costs to start it. The numbers are round ones of large GPUs of today. They say in which order plans are worth a try; what is
-//! fast, measuring says.
+//! costs to start it. Where a thread computes cells, what it moves is what the model of a stencil's kernels says
+//! ([`stencilc_compiler::plan::estimate`]). It says in which order plans are worth a try; what is fast, measuring says.
 
 use super::kernels::Planned;
 use super::measure::steps;
 use super::plan::PlanKind;
 use crate::problem::element_of;
 use stencilc_compiler::analysis::extents::demand;
-use stencilc_compiler::ir::{FieldId, Handle, VariableId};
-use stencilc_compiler::program::{Loop, Stage, Staged, Step};
-
-/// Microseconds from one launch to the next.
-const LAUNCH: f64 = 2.5;
+use stencilc_compiler::analysis::roofline::Limits;
+use stencilc_compiler::gpu::{Gpu, LAUNCH_US};
+use stencilc_compiler::ir::{FieldId, VariableId};
+use stencilc_compiler::plan::estimate::estimate as of_cells;
+use stencilc_compiler::program::{Loop, Staged, Step};
 
 /// Microseconds of a step inside a kernel: blocks wait for each other, or for rows that others send.
 const TURN: f64 = 1.5;
 
-/// Bytes a microsecond: from memory, from the level 2 cache, and from the first-level caches.
-const MEMORY: f64 = 3e6;
-const CACHE: f64 = 6e6;
-const NEAR: f64 = 25e6;
+/// How often the bytes of memory pass the second-level cache in the same time.
+const CACHE: f64 = 2.0;
 
-/// Bytes that the level 2 cache keeps from one step to the next.
-const KEPT: f64 = 30e6;
+/// The part of the second-level cache that a step finds as the last one left it.
+const KEPT: f64 = 0.6;
 
-/// Operations a microsecond.
-const OPERATIONS: f64 = 15e6;
-
-/// Microseconds of a step by a plan.
-pub fn estimate(planned: &Planned, kind: PlanKind) -> f64 {
+/// Microseconds of a step by a plan, on a machine of these limits.
+pub fn estimate(planned: &Planned, kind: PlanKind, limits: Limits) -> f64 {
     let staged = &planned.problem.staged;
-    let own = Estimate { staged, kind };
+    let own = Estimate { planned, staged, kind, limits };
     own.all(&staged.steps) / steps(staged) as f64
 }
 
 struct Estimate<'a> {
+    planned: &'a Planned,
     staged: &'a Staged,
     kind: PlanKind,
+    limits: Limits,
 }
 
 impl Estimate<'_> {
@@ -48,7 +45,7 @@ impl Estimate<'_> {
 
     fn step(&self, step: &Step) -> f64 {
         match step {
-            Step::Stage(stage) => LAUNCH + self.stage(*stage),
+            Step::Stage(stage) => LAUNCH_US + self.stage(*stage),
             Step::Rename(..) | Step::Number(..) => 0.0,
             Step::Repeat(own) => self.repeated(own),
         }
@@ -61,7 +58,7 @@ impl Estimate<'_> {
         // All turns that come again take about the same.
         before
             + match (own.whole, &own.unrolled) {
-                (Some(stage), _) => LAUNCH + left as f64 * (TURN + self.turn(stage)),
+                (Some(stage), _) => LAUNCH_US + left as f64 * (TURN + self.turn(stage)),
                 (None, Some(wide)) => {
                     let (many, few) = (left / wide.times, left % wide.times);
                     many as f64 * self.all(&wide.steps) + few as f64 * self.all(own.turn(first))
@@ -76,8 +73,20 @@ impl Estimate<'_> {
         let halos = stage.reads().filter(|(_, variable)| !stage.wraps && self.staged.needs_halo(*variable)).count();
         let bytes: f64 = stage.reads().chain(stage.writes()).map(|(_, variable)| self.bytes(variable)).sum();
         // A program whose fields all fit finds there what the last kernel left.
-        let moved = bytes / if self.held() < KEPT { CACHE } else { MEMORY };
-        halos as f64 * LAUNCH + moved.max(self.near(stage)).max(self.computed(stage))
+        let bytes = if self.held() < KEPT * Gpu::SM_90.cache as f64 { bytes / CACHE } else { bytes };
+        let moved = match self.planned.cells_of(number) {
+            Some(plan) => {
+                let (cells, levels) = (stage.region.cells().max(1), stage.region.k.len());
+                of_cells(plan, levels, bytes / cells as f64, 0.0).bytes(cells, None) * cells as f64
+            }
+            None => bytes,
+        };
+        halos as f64 * LAUNCH_US + (moved / self.rate()).max(self.computed(number))
+    }
+
+    /// Bytes from and to memory in a microsecond.
+    fn rate(&self) -> f64 {
+        self.limits.gb_per_s * 1e3
     }
 
     /// One time of a stage that is a whole loop.
@@ -90,7 +99,7 @@ impl Estimate<'_> {
         let is_constant = |field: FieldId| !stage.carry.iter().any(|(_, input)| *input == field);
         let constant = stage.reads().filter(|(field, _)| is_constant(*field));
         let bytes: f64 = constant.map(|(_, variable)| self.bytes(variable)).sum();
-        (bytes / CACHE).max(self.computed(stage))
+        (bytes / (CACHE * self.rate())).max(self.computed(number))
     }
 
     /// Bytes of all that a step reads and writes.
@@ -105,19 +114,9 @@ impl Estimate<'_> {
         (cells * element_of(own.stored, self.staged.precision).bytes()) as f64
     }
 
-    /// Reads of neighbours where a thread computes a cell: all go through the first-level cache.
-    fn near(&self, stage: &Stage) -> f64 {
-        if stage.wraps {
-            return 0.0;
-        }
-        let reads = demand(&stage.stencil).reads;
-        let variable = |field: FieldId| stage.call.fields[field.index()].read;
-        let bytes = reads.iter().filter_map(|(field, at)| Some(at.len() as f64 * self.bytes(variable(*field)?)));
-        bytes.sum::<f64>() / NEAR
-    }
-
     /// Operations: those of values beside a cell as often as they are needed, unless warps keep them.
-    fn computed(&self, stage: &Stage) -> f64 {
+    fn computed(&self, number: usize) -> f64 {
+        let stage = &self.staged.stages[number];
         let cells = (self.staged.domain.columns() * self.staged.domain.nk) as f64;
         let needed = demand(&stage.stencil).defs;
         let defs = needed.iter().map(|(def, at)| {
@@ -125,6 +124,7 @@ impl Estimate<'_> {
             stage.stencil.defs[*def].body.len() * times
         });
         let stores = stage.stencil.stores.iter().map(|store| store.body.len());
-        cells * defs.chain(stores).sum::<usize>() as f64 / OPERATIONS
+        let operations = cells * defs.chain(stores).sum::<usize>() as f64;
+        self.limits.bound(0.0, operations).arithmetic_us
     }
 }

@@ -118,6 +118,14 @@ impl Planned {
         Ok(Self { stages, layout, fills, graph: plan.graph, problem: Arc::new(problem) })
     }
 
+    /// How a thread computes cells of a stage, if it does.
+    pub(super) fn cells_of(&self, stage: usize) -> Option<&Plan> {
+        match &self.stages[stage] {
+            StageKernel::Cells(plan, _) => Some(plan),
+            StageKernel::Rows(_) => None,
+        }
+    }
+
     /// The texts to compile.
     ///
     /// # Errors

@@ -24,6 +24,7 @@ use crate::verify::program::Reference;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use stencilc_compiler::gpu::Sheet;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Staged, Step, Times};
 
@@ -197,8 +198,8 @@ impl<'a> Plans<'a> {
     fn leads(&self, estimates: &[Option<f64>]) -> Vec<bool> {
         let mut seen = BTreeSet::new();
         let sort = |plan: &ProgramPlan| {
-            let Choices { storage, access, .. } = &plan.choices;
-            (plan.kind.name(), plan.steps, storage.clone(), access.clone())
+            let Choices { storage, access, fastest, .. } = &plan.choices;
+            (plan.kind.name(), plan.steps, storage.clone(), access.clone(), fastest.name())
         };
         self.plans.iter().zip(estimates).map(|(plan, estimate)| estimate.is_some() && seen.insert(sort(plan))).collect()
     }
@@ -261,7 +262,10 @@ impl Subject for Plans<'_> {
 
     fn kinds(&self, came: &mut Came) -> (Vec<Kind>, Vec<usize>) {
         let Self { problem, plans, .. } = self;
-        let own = |plan: &ProgramPlan| Ok(estimate(&Planned::new(problem, plan)?, plan.kind));
+        let name = if let Platform::Gpu(gpu) = self.platform { gpu.name() } else { Sheet::usual().name };
+        let copy = self.copy.as_ref().map(|copy| copy.gb_per_s);
+        let limits = Sheet::reached(name, problem.outer.precision, copy);
+        let own = |plan: &ProgramPlan| Ok(estimate(&Planned::new(problem, plan)?, plan.kind, limits));
         let estimates: Vec<Result<f64>> = plans.par_iter().map(own).collect();
         let mut known = Vec::new();
         for (plan, estimate) in estimates.into_iter().enumerate() {

@@ -27,6 +27,7 @@ use crate::problem::{Problem, Request, element_of};
 use std::sync::Arc;
 use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::ir::{FieldId, Handle, Program, VariableId};
+use stencilc_compiler::plan::{Choices, Open};
 use stencilc_compiler::program::Staged;
 
 /// A program, a grid, and the numbers to compute with, all checked.
@@ -75,6 +76,14 @@ impl ProgramProblem {
         check_memory(&staged)?;
         outer.region = staged.computed.clone();
         Ok(Self { staged, outer: Arc::new(outer), adjacency })
+    }
+
+    /// The choices, where this much is left open, as they usually are on the grid.
+    pub fn on_cells(&self, choices: Choices, open: Open) -> Choices {
+        match self.outer.grid.levels_of_cells() {
+            Some(levels) => choices.on_cells(&self.staged.program.stencils, levels, open),
+            None => choices,
+        }
     }
 
     /// The field of the facade that a declared variable is.

@@ -10,7 +10,6 @@ use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Fuse, Fusing, Staged, Step};
 use stencilc_compiler::step::stream::{Shape, Strip};
 use stencilc_compiler::step::tiled;
-use stencilc_compiler::storage::fastest::Fastest;
 
 /// How a program is computed.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,10 +114,7 @@ impl fmt::Display for ProgramPlan {
             PlanKind::Separate | PlanKind::Merged | PlanKind::Recomputed => {
                 let [x, y, z] = self.choices.block;
                 write!(f, " --storage {} --access {} --block {x}x{y}x{z}", self.choices.storage, self.choices.access)?;
-                match self.choices.fastest {
-                    Fastest::Columns => Ok(()),
-                    fastest => write!(f, " --fastest {}", fastest.name()),
-                }
+                f.write_str(&self.choices.particulars())
             }
         }?;
         // Whole loops are one launch anyway.

@@ -22,16 +22,11 @@ use super::{
     Routine, Space, Statement, Step, Type, ValueId, VariableId,
 };
 use crate::diagnostic::Refusal;
+use crate::gpu::{MOST_SHARED, SHARED};
 use crate::ir::Handle;
 use crate::names::Identifier;
 use std::collections::HashSet;
 use types::{moves, types};
-
-/// Bytes of shared memory that a block can declare.
-const SHARED: usize = 48 << 10;
-
-/// And with what the launch gives.
-const DYNAMIC: usize = 227 << 10;
 
 /// Looks whether a kernel keeps to all of it.
 ///
@@ -107,7 +102,7 @@ fn verified(kernel: &Kernel) -> Result<(), String> {
     let bytes: usize = kernel.arrays.iter().map(|(_, array)| shared(array)).sum();
     let all = bytes + kernel.dynamic_bytes();
     wrong_if(bytes > SHARED, || format!("a block shares {bytes} bytes, and has {SHARED}"))?;
-    wrong_if(all > DYNAMIC, || format!("a block shares {all} bytes, and has {DYNAMIC}"))
+    wrong_if(all > MOST_SHARED, || format!("a block shares {all} bytes, and has {MOST_SHARED}"))
 }
 
 /// Whether parts and views are of what they can be.

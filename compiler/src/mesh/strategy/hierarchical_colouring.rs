@@ -6,12 +6,13 @@
 
 use super::{Additions, Strategy, values};
 use crate::diagnostic::Refusal;
+use crate::gpu::SHARED;
 use crate::ir::{FieldId, Path, Relation};
 use crate::kernel::build::{Computing, Making, Term};
 use crate::kernel::{ArrayId, Element, Meaning, MeshData, PieceTable, Step, Type, Unroll, ValueId};
 use crate::mesh::footprint::Footprint;
 use crate::mesh::group::Group;
-use crate::mesh::shared::{Shared, USUAL, bytes, fitting, piece};
+use crate::mesh::shared::{Shared, bytes, fitting, piece};
 use crate::mesh::sums::add_to;
 use crate::mesh::writer::Writer;
 use crate::mesh::writer::numbers::part_name;
@@ -112,7 +113,7 @@ impl<'g> Block<'g> {
         for mut own in readable(task, group) {
             let kind = writer.stored(own.field);
             let parts: BTreeSet<u32> = own.reads.iter().map(|(_, part)| *part).collect();
-            if shared.bytes() + parts.len() * bytes(kind, targets) > USUAL {
+            if shared.bytes() + parts.len() * bytes(kind, targets) > SHARED {
                 continue;
             }
             let wish = format!("{}_near{}", fields[own.field].name, level_name(own.shift));

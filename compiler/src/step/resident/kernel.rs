@@ -1,11 +1,12 @@
 //! A resident kernel, in the kernel IR: what stands around the rows of a step.
 
+use super::super::StepTask;
 use super::super::flow::Flow;
 use super::super::lower::{Frame, Lowering};
-use super::super::{LANES, StepTask};
 use super::rows::halos;
 use super::spans::{Part, Span};
 use super::{Carry, Shape};
+use crate::gpu::WARP;
 use crate::ir::{FieldId, Relation};
 use crate::kernel::build::{Builder, Computing, Making};
 use crate::kernel::{ArrayId, Axis, Coordinate, Routine, Step, Type, Unroll, ValueId};
@@ -96,7 +97,7 @@ impl<'a> Maker<'a> {
         let how = format!(
             "a plane stays in the registers of {blocks} blocks of {warps} warps of {rows} rows, step after step"
         );
-        let frame = Frame { ending: "resident", threads: warps * LANES, aliased: true, how };
+        let frame = Frame { ending: "resident", threads: warps * WARP, aliased: true, how };
         let mut lower = Lowering::new(task, flow, frame);
         for &(to, from) in carry {
             // One that nobody reads is still what the first step begins with, if there is none.
@@ -122,7 +123,7 @@ impl<'a> Maker<'a> {
 
     /// Columns of a lane.
     pub(super) fn lane(&self) -> usize {
-        self.lower.task.extents[0] / LANES
+        self.lower.task.extents[0] / WARP
     }
 
     /// Says what is done.

@@ -20,8 +20,9 @@ mod shapes;
 mod spans;
 
 use super::flow::{Area, Flow, Window};
-use super::{Carry, Edge, Kernel, LANES, Launch, SHARED, StepTask, check_carry};
+use super::{Carry, Edge, Kernel, Launch, StepTask, check_carry};
 use crate::diagnostic::Refusal;
+use crate::gpu::{MOST_SHARED, WARP};
 use crate::ir::FieldId;
 use kernel::Maker;
 pub use shapes::shapes;
@@ -61,7 +62,7 @@ pub fn resident(task: &StepTask, carry: &[Carry], shape: Shape) -> Result<Kernel
     }
     let mut maker = Maker::new(task, &flow, carry, shape, (parts, spans));
     maker.write();
-    let launch = Launch::new((task.extents[2] * shape.blocks) as u32, shape.warps * LANES);
+    let launch = Launch::new((task.extents[2] * shape.blocks) as u32, shape.warps * WARP);
     maker.lower.finish(Launch { cluster: [shape.blocks as u32, 1, 1], cooperative: true, ..launch })
 }
 
@@ -92,15 +93,15 @@ fn check(task: &StepTask, flow: &Flow, carry: &[Carry], shape: Shape) -> Result<
         return refuse(format!("it reads {} to {} rows away, on one side alone", j.low, j.high));
     }
     for &(to, _) in carry {
-        if !ni.is_multiple_of(LANES) || !(ni / LANES * field_bytes(task, to)).is_multiple_of(SENT) {
+        if !ni.is_multiple_of(WARP) || !(ni / WARP * field_bytes(task, to)).is_multiple_of(SENT) {
             let name = &task.stencil.fields[to].name;
             return refuse(format!("{ni} columns of `{name}` are no whole {SENT} bytes a lane"));
         }
     }
     // Each warp has two barriers, too.
     let bytes = 2 * warps * (sent_bytes(task, flow, carry) + 8);
-    if bytes > SHARED {
-        return refuse(format!("{bytes} bytes of rows are sent to a block, and {SHARED} have room"));
+    if bytes > MOST_SHARED {
+        return refuse(format!("{bytes} bytes of rows are sent to a block, and {MOST_SHARED} have room"));
     }
     Ok(())
 }

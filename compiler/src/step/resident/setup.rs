@@ -1,9 +1,9 @@
 //! Where a warp of a resident kernel is, whose rows it needs, which steps its cluster computes, and what is there before and after them.
 
-use super::super::LANES;
 use super::kernel::{Here, Maker, Neighbours, WorkRange};
 use super::spans::{Part, sent, window};
 use super::{Shape, sent_bytes};
+use crate::gpu::WARP;
 use crate::kernel::build::{Builder, Computing, Making, Term};
 use crate::kernel::{Axis, Contents, Coordinate, Function, Operand, Routine, StepData, Type, ValueId};
 
@@ -16,8 +16,8 @@ impl Maker<'_> {
         let flags = self.lower.beside("flags", Type::U32, StepData::Flags(planes * blocks));
         let own = self.own();
         let thread = own.coordinate(Coordinate::Thread, Axis::X);
-        let lane = own.name("lane", thread.rem(LANES));
-        let warp = own.name("warp", thread.over(LANES));
+        let lane = own.name("lane", thread.rem(WARP));
+        let warp = own.name("warp", thread.over(WARP));
         let rank = match blocks {
             1 => own.int(0),
             _ => {

@@ -1,9 +1,10 @@
 //! Which shapes a plane can have in the registers of a cluster, and which should be fastest.
 
 use super::super::flow::{Area, Flow};
-use super::super::{Gpu, LANES, StepTask, ranked};
+use super::super::{StepTask, ranked};
 use super::spans::{Part, part};
 use super::{Carry, Shape, check};
+use crate::gpu::{Gpu, WARP};
 
 /// Shapes that a task can have, those that should be fastest first.
 pub fn shapes(task: &StepTask, carry: &[Carry], gpu: &Gpu) -> Vec<Shape> {
@@ -21,7 +22,7 @@ pub fn shapes(task: &StepTask, carry: &[Carry], gpu: &Gpu) -> Vec<Shape> {
                 continue;
             }
             // Half of the registers of a thread at most are for the state, or other values find no room.
-            let most = (gpu.registers as usize / (LANES * warps)).min(255);
+            let most = (gpu.registers as usize / (WARP * warps)).min(255);
             let [state, all] = registers(task, &flow, carry, shape.rows);
             if 2 * state > most + 8 {
                 continue;
@@ -43,7 +44,7 @@ pub fn shapes(task: &StepTask, carry: &[Carry], gpu: &Gpu) -> Vec<Shape> {
 
 /// About how many registers the state takes, and everything if a warp computes early.
 fn registers(task: &StepTask, flow: &Flow, carry: &[Carry], rows: usize) -> [usize; 2] {
-    let lane = task.extents[0] / LANES;
+    let lane = task.extents[0] / WARP;
     let (mut state, mut others) = (0, 30);
     for row in &flow.rows {
         let Area { j, .. } = row.area;

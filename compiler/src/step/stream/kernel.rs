@@ -4,7 +4,8 @@ use super::super::flow::{Flow, Source, Window};
 use super::super::lower::{Frame, Lowering};
 use super::tiling::{Held, Tiling, wanted};
 use super::turns::warp_of_thread;
-use super::{Carry, LANES, Shape, StepTask, Strip};
+use super::{Carry, Shape, StepTask, Strip};
+use crate::gpu::WARP;
 use crate::ir::{FieldId, Relation};
 use crate::kernel::build::{Builder, Computing, Making, Term};
 use crate::kernel::{ArrayId, Axis, Contents, Coordinate, Type, ValueId, VariableId};
@@ -113,7 +114,7 @@ impl<'a> Maker<'a> {
         if let Some(carry) = carry {
             return self.turns(carry, warps);
         }
-        let warps_of_block = self.shape.block / LANES;
+        let warps_of_block = self.shape.block / WARP;
         let own = self.own();
         let warp = own.name("warp", warp_of_thread(warps_of_block));
         if !warps.is_multiple_of(warps_of_block) {
@@ -171,7 +172,7 @@ impl<'a> Maker<'a> {
         let (beyond, strip_shape) = (self.beyond(), self.shape.strip);
         let leads: BTreeSet<i64> = self.flow.fields().map(|(place, _)| self.lead(place)).collect();
         let own = self.own();
-        let lane = own.name("lane", Coordinate::Thread.along(Axis::X).rem(LANES));
+        let lane = own.name("lane", Coordinate::Thread.along(Axis::X).rem(WARP));
         // Warps beside each other share what is fastest: rows above each other, or strips side by side.
         let (part, strip) = match strip_shape {
             Strip::Overlapping => {
@@ -195,13 +196,13 @@ impl<'a> Maker<'a> {
         }
         let column = own.name("column", column);
         let first_row = own.name("first_row", back(part, rows, computed_rows.len()).plus(computed_rows.start));
-        let end = (LANES - halo[1]).min(halo[0] + ni / width);
-        let is_own = own.in_range(lane, halo[0] as i64..end as i64, 0..LANES as i64);
+        let end = (WARP - halo[1]).min(halo[0] + ni / width);
+        let is_own = own.in_range(lane, halo[0] as i64..end as i64, 0..WARP as i64);
         let is_own = is_own.map(|is_own| own.name("is_own", is_own));
         let edge = (beyond > 0).then(|| {
             let is_first = own.term(lane.is(Relation::Eq, 0));
-            let at_edge = own.name("at_edge", is_first.or(lane.is(Relation::Eq, LANES - 1)));
-            let by = is_first.picks((ni - beyond) % ni, LANES * width);
+            let at_edge = own.name("at_edge", is_first.or(lane.is(Relation::Eq, WARP - 1)));
+            let by = is_first.picks((ni - beyond) % ni, WARP * width);
             [at_edge, own.name("column_beyond", strip_start.plus(by).rem(ni))]
         });
         let rows = leads.into_iter().map(|lead| {

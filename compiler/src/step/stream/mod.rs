@@ -13,8 +13,9 @@ mod tiling;
 mod turns;
 
 use super::flow::Flow;
-use super::{Carry, Edge, Gpu, Kernel, LANES, Launch, StepTask, check_carry, check_threads, computed, ranked};
+use super::{Carry, Edge, Kernel, Launch, StepTask, check_carry, check_threads, computed, ranked};
 use crate::diagnostic::Refusal;
+use crate::gpu::{Gpu, WARP};
 use kernel::Maker;
 use tiling::Tiling;
 
@@ -101,7 +102,7 @@ fn walked(task: &StepTask, shape: &Shape, carry: Option<&[Carry]>) -> Result<Ker
     }
     let tiling = Tiling::new(task, &flow, shape)?;
     let warps = tiling.strips as u128 * tiling.parts as u128 * task.extents[2] as u128;
-    let warps_of_block = shape.block / LANES;
+    let warps_of_block = shape.block / WARP;
     let blocks = warps.div_ceil(warps_of_block as u128);
     let Some(blocks) = u32::try_from(blocks).ok().filter(|_| warps <= i32::MAX as u128) else {
         return Err(refusal(format!("{warps} warps are more than a launch can have")));

@@ -2,9 +2,9 @@
 
 use super::super::flow::{Source, Use};
 use super::super::lower::Look;
-use super::LANES;
 use super::kernel::{Coming, Here, Maker, View};
 use super::tiling::{Held, Tiling};
+use crate::gpu::WARP;
 use crate::ir::Relation;
 use crate::kernel::build::{Computing, Making, Term};
 use crate::kernel::{ArrayId, Binary, Operand, Routine, ValueId};
@@ -180,7 +180,7 @@ impl Maker<'_> {
             let Some(to) = self.to.get(&store.field).copied() else { continue };
             let at = self.rows_on(row);
             let at_once = task.at_once(store.field, lane, &[]);
-            let has_others = halo != [0, 0] || task.extents[0] / lane < LANES;
+            let has_others = halo != [0, 0] || task.extents[0] / lane < WARP;
             let guard = self.lower.guard(store.field, here.is_own.filter(|_| has_others));
             let own = self.own();
             let mut operands = vec![own.place(to, at), Operand::Row(made)];

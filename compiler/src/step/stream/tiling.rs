@@ -1,8 +1,9 @@
 //! How a plane is cut into strips of warps, and how rows lie in registers.
 
 use super::super::flow::{Flow, Source, Window};
-use super::{Gpu, LANES, Shape, StepTask, Strip, computed};
+use super::{Shape, StepTask, Strip, computed};
 use crate::diagnostic::Refusal;
+use crate::gpu::{Gpu, WARP};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -61,23 +62,23 @@ impl Tiling {
             lane /= 2;
         }
         let (halo, columns) = match shape.strip {
-            Strip::Overlapping if ni == LANES * lane => ([0, 0], ni),
+            Strip::Overlapping if ni == WARP * lane => ([0, 0], ni),
             Strip::Overlapping => {
                 let halo = [reach.before().div_ceil(lane), reach.after().div_ceil(lane)];
-                let own = LANES.saturating_sub(halo[0] + halo[1]);
+                let own = WARP.saturating_sub(halo[0] + halo[1]);
                 if own == 0 {
                     return too_far();
                 }
                 (halo, own * lane)
             }
             Strip::Aligned => {
-                if !ni.is_multiple_of(LANES * lane) {
-                    return refuse(format!("{ni} columns are no whole strips of {}", LANES * lane));
+                if !ni.is_multiple_of(WARP * lane) {
+                    return refuse(format!("{ni} columns are no whole strips of {}", WARP * lane));
                 }
                 if reach.before().max(reach.after()) > lane {
                     return too_far();
                 }
-                ([0, 0], LANES * lane)
+                ([0, 0], WARP * lane)
             }
         };
         let period = flow.rows.iter().map(|row| row.kept).max().unwrap_or(0).max(1);
@@ -112,14 +113,14 @@ impl Tiling {
     pub fn cost(&self, task: &StepTask, flow: &Flow, shape: &Shape) -> f64 {
         /// What a definition costs, in loads: fused multiply-adds are cheap, but shuffles are among them.
         const COMPUTED: f64 = 0.1;
-        let columns = (self.strips * LANES * self.lane) as f64 / task.extents[0] as f64;
+        let columns = (self.strips * WARP * self.lane) as f64 / task.extents[0] as f64;
         let (mut loaded, mut computed) = (0.0, 0.0);
         for (row, held) in flow.rows.iter().zip(&self.held) {
             let around = (held.halo[0] + held.halo[1]) as f64;
             match row.source {
                 // What lies beyond a strip are two more sectors of 32 bytes.
                 Source::Field(..) if held.computed => {
-                    loaded += columns * (1.0 + around.min(1.0) * 64.0 / (LANES * shape.lane) as f64);
+                    loaded += columns * (1.0 + around.min(1.0) * 64.0 / (WARP * shape.lane) as f64);
                 }
                 Source::Field(..) => loaded += columns,
                 Source::Def(..) if held.computed => computed += columns * (1.0 + around / self.lane as f64),
@@ -156,7 +157,7 @@ impl Tiling {
 impl Gpu {
     /// How many warps are there at once, of blocks of so many threads with so many registers each.
     pub fn warps(&self, registers: u32, block: usize) -> u32 {
-        let warps = (block / LANES) as u32;
+        let warps = (block / WARP) as u32;
         let of_registers = self.registers / (32 * registers.clamp(8, 255).next_multiple_of(8));
         (of_registers.min(self.threads / 32) / warps).max(1) * warps * self.processors.max(1)
     }

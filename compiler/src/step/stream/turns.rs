@@ -1,7 +1,8 @@
 //! Many steps in one kernel, between which all threads wait for each other.
 
+use super::Carry;
 use super::kernel::Maker;
-use super::{Carry, LANES};
+use crate::gpu::WARP;
 use crate::ir::{FieldId, Relation};
 use crate::kernel::build::{Computing, Making, Term};
 use crate::kernel::{ArrayId, Axis, Coordinate, Routine, StepData, Type, ValueId};
@@ -9,7 +10,7 @@ use crate::kernel::{ArrayId, Axis, Coordinate, Routine, StepData, Type, ValueId}
 /// The number of a thread's warp, in blocks of so many.
 pub fn warp_of_thread(warps_of_block: usize) -> Term {
     let [block, thread] = [Coordinate::Block, Coordinate::Thread].map(|own| own.along(Axis::X));
-    if warps_of_block == 1 { block } else { block.times(warps_of_block).plus(thread.over(LANES)) }
+    if warps_of_block == 1 { block } else { block.times(warps_of_block).plus(thread.over(WARP)) }
 }
 
 /// An output that is carried: where steps write it, and where they read what it was.
@@ -42,7 +43,7 @@ impl Maker<'_> {
             for step in &carried {
                 maker.of_step(step, time, is_output);
             }
-            let warps_of_block = maker.shape.block / LANES;
+            let warps_of_block = maker.shape.block / WARP;
             let first = warp_of_thread(warps_of_block);
             let by = Coordinate::Blocks.along(Axis::X).times(warps_of_block);
             maker.repeated("warp", (first, warps, by), |maker, warp| maker.walk(warp));

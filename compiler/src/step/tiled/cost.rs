@@ -5,10 +5,11 @@
 //! not hide behind it entirely. A tile's loads and barriers follow each other: that is hidden only by other blocks.
 
 use super::super::flow::{Flow, Source, Use};
-use super::super::{Gpu, LANES, SHARED, StepTask, ranked};
+use super::super::{StepTask, ranked};
 use super::loops::{Loops, Parts};
 use super::memory::element;
 use super::{Layout, Shape};
+use crate::gpu::{Gpu, MOST_SHARED, WARP};
 use crate::ir::{Body, Node, Precision};
 use std::collections::BTreeSet;
 
@@ -54,7 +55,7 @@ pub fn shapes(task: &StepTask, gpu: &Gpu) -> Vec<Shape> {
                 if threads > FEWEST && layout.tile[0] * layout.tile[1] < threads * rows {
                     continue;
                 }
-                let has_room = layout.memory.bytes <= SHARED.min(gpu.shared as usize - RESERVED);
+                let has_room = layout.memory.bytes <= MOST_SHARED.min(gpu.shared as usize - RESERVED);
                 if has_room && known.insert((layout.tile, threads, rows)) {
                     found.push((layout.cost(gpu), shape));
                 }
@@ -111,7 +112,7 @@ impl Work {
                 let loaded = load.elements(tile[1]) as f64;
                 own.from_cache += (loaded - cells).max(0.0) * bytes as f64;
                 own.shared += loaded * bytes as f64 / 128.0;
-                own.operations += load.items(tile[1]) as f64 * PLACED / LANES as f64;
+                own.operations += load.items(tile[1]) as f64 * PLACED / WARP as f64;
                 own.latency = LOADED;
             }
         }
@@ -137,7 +138,7 @@ impl Work {
         let kept: Vec<usize> = own.values.iter().copied().filter(|&place| loops.kept[place].is_some()).collect();
         let moved = looks.iter().map(|(place, _)| words(*place)).sum::<f64>()
             + kept.iter().map(|&place| words(place) * f64::from(rows)).sum::<f64>();
-        self.shared += items * moved / LANES as f64;
+        self.shared += items * moved / WARP as f64;
         let mut bodies: Vec<&Body> = Vec::new();
         for &place in &own.values {
             if let Source::Def(def, _) = flow.rows[place].source {
@@ -153,7 +154,7 @@ impl Work {
         let each = if task.precision == Precision::F64 { 2.0 } else { 1.0 };
         let accesses = (looks.len() + kept.len() * rows as usize) as f64;
         let operations = accesses + each * f64::from(rows) * nodes as f64 + PLACED;
-        self.operations += items * operations / LANES as f64;
+        self.operations += items * operations / WARP as f64;
         self.latency += (items / shape.threads as f64).ceil() * (LOOKED + NEXT * operations);
     }
 }

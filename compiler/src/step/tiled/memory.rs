@@ -9,6 +9,7 @@
 use super::super::flow::{Area, Flow, Source, Window};
 use super::loops::Loops;
 use super::{StepTask, TOGETHER};
+use crate::gpu::AT_ONCE;
 use crate::kernel::Type;
 
 /// An array in shared memory, for some values one after the other.
@@ -43,9 +44,6 @@ pub struct Memory {
     pub bytes: usize,
 }
 
-/// Where slots begin, for the widest accesses.
-const ALIGNED: usize = 16;
-
 impl Memory {
     /// Room for the values of a tile.
     pub fn new(task: &StepTask, flow: &Flow, loops: &Loops, [columns, rows]: [usize; 2]) -> Self {
@@ -67,7 +65,7 @@ impl Memory {
         for slot in &mut memory.slots {
             slot.offset = memory.bytes;
             slot.elements = rows.saturating_add_signed((slot.rows.high - slot.rows.low) as isize).saturating_mul(pitch);
-            memory.bytes += slot.elements.saturating_mul(slot.element.bytes()).next_multiple_of(ALIGNED);
+            memory.bytes += slot.elements.saturating_mul(slot.element.bytes()).next_multiple_of(AT_ONCE);
         }
         memory
     }

@@ -19,8 +19,9 @@ mod loops;
 mod memory;
 
 use super::flow::Flow;
-use super::{Kernel, Launch, SHARED, StepTask, check_threads, computed};
+use super::{Kernel, Launch, StepTask, check_threads, computed};
 use crate::diagnostic::Refusal;
+use crate::gpu::MOST_SHARED;
 use body::Tile;
 pub use cost::shapes;
 use loops::Loops;
@@ -112,8 +113,10 @@ pub fn tiled(task: &StepTask, shape: &Shape) -> Result<Kernel, Refusal> {
         Err(refusal.help("smaller tiles take less, and so do fewer steps at once"))
     };
     let ([i, j], bytes, count) = (layout.tile, layout.memory.bytes, layout.count());
-    if bytes > SHARED {
-        return refuse(format!("tiles of {i}x{j} cells take {bytes} bytes of shared memory, and {SHARED} have room"));
+    if bytes > MOST_SHARED {
+        return refuse(format!(
+            "tiles of {i}x{j} cells take {bytes} bytes of shared memory, and {MOST_SHARED} have room"
+        ));
     }
     let Some(blocks) = u32::try_from(count).ok().filter(|&blocks| blocks <= i32::MAX as u32) else {
         return refuse(format!("{count} tiles are more than a launch can have"));

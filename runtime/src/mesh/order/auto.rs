@@ -10,6 +10,7 @@ use super::{Method, Options, Ordering, find};
 use crate::error::Result;
 use crate::mesh::{HOLE, Map, Mesh};
 use rayon::prelude::*;
+use stencilc_compiler::gpu::{self, WARP};
 
 /// What the command line calls this choice.
 pub const AUTO: &str = "auto";
@@ -27,11 +28,8 @@ pub enum Touched {
     Columns,
 }
 
-/// Threads of a warp.
-const WARP: usize = 32;
-
 /// Numbers of a sector.
-const SECTOR: i32 = 4;
+const SECTOR: i32 = (gpu::SECTOR / size_of::<f64>()) as i32;
 
 /// Elements whose columns are at work at once.
 const AT_WORK: usize = 4096;

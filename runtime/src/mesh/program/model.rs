@@ -7,13 +7,11 @@
 use super::kernels::{Work, Works};
 use serde::Serialize;
 use stencilc_compiler::analysis::roofline::Limits;
+use stencilc_compiler::gpu::LAUNCH_US;
 
 /// Atomic additions in the time in which memory moves a byte: what atomics of `res_calc` came to on an H200, 46 million in 182
 /// microseconds where copies ran at 3,980 GB/s. In layouts that keep fewer numbers of a target together it is up to 1.4 times that.
 const ADDITIONS: f64 = 0.063;
-
-/// Microseconds from one launch to the next, at the least.
-const LAUNCH: f64 = 2.0;
 
 /// What a kernel's time is bound by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -57,7 +55,7 @@ impl Works {
         for work in &self.kernels {
             let own = work.times(limits).into_iter().reduce(|a, b| if b.1 > a.1 { b } else { a });
             let own = own.unwrap_or((Binding::Memory, 0.0));
-            sum += own.1 + LAUNCH * work.launches as f64;
+            sum += own.1 + LAUNCH_US * work.launches as f64;
             longest = if own.1 > longest.1 { own } else { longest };
         }
         (sum, longest.0)

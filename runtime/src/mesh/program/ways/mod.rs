@@ -14,17 +14,11 @@ pub use meter::{Meter, Row, Taken};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use stencilc_compiler::analysis::roofline::{GPUS, Gpu, Limits};
+use stencilc_compiler::gpu::Sheet;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::mesh::{Chain, Merge, MeshChoices};
 use stencilc_compiler::plan::Choices;
 pub use variant::{Asked, MERGES, Variant};
-
-/// The GPU that the model predicts for where there is none.
-const GPU: &str = "h200";
-
-/// What a copy comes to of the bandwidth that a data sheet tells.
-const OF_SHEET: f64 = 0.83;
 
 /// Orders that are searched among, beside the one that is chosen by itself.
 pub const ORDERS: [&str; 3] = ["none", "rcm", "hilbert"];
@@ -224,10 +218,7 @@ impl Ways {
 
     /// Ranks all by the model: of a GPU, or of the usual one where there is none, and with the rate of a copy that was measured.
     pub fn rank(&mut self, gpu: &str, copy: Option<f64>) {
-        // Of a GPU that is in no table, arithmetic is as that of the one that is usual.
-        let sheet = Gpu::by_driver_name(gpu).unwrap_or_else(usual_gpu);
-        let limits = sheet.limits(self.problem.precision);
-        let limits = Limits { gb_per_s: copy.unwrap_or(OF_SHEET * limits.gb_per_s), ..limits };
+        let limits = Sheet::reached(gpu, self.problem.precision, copy);
         for own in &mut self.all {
             own.predicted_us = own.sum(|works| works.predicted(&limits).0);
             let each = own.works.iter().map(|(works, times)| (times * works.predicted(&limits).0, works));
@@ -252,9 +243,4 @@ impl Ways {
         let entry = Entry::new(For::mesh(&self.problem, mesh), machine, choices, None, found);
         Some(Entry { options: best.options.clone(), ..entry })
     }
-}
-
-/// The GPU that the model predicts for where there is none.
-pub fn usual_gpu() -> &'static Gpu {
-    GPUS.iter().find(|gpu| gpu.name == GPU).unwrap_or(&GPUS[0])
 }
