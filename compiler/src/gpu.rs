@@ -1,5 +1,5 @@
 //! What is known of GPUs: what all of them have alike, what one has of each, what its maker says of its speed, and what to start a kernel
-//! costs. Nothing else in this project has such a number.
+//! costs. What models of single kernels were fitted to stands with them (`step/tiled/cost.rs`).
 
 use crate::analysis::roofline::Limits;
 use crate::ir::Precision;

@@ -19,13 +19,18 @@ enum Item {
     Array(ArrayId),
 }
 
-type Live = BTreeSet<Item>;
+/// What waits at a place, and how many words of 32 bits that are.
+#[derive(Clone, Default)]
+struct Live {
+    items: BTreeSet<Item>,
+    words: usize,
+}
 
 /// The most words of 32 bits that wait at one place of a kernel.
 pub fn waiting(kernel: &Kernel) -> usize {
     let mut walk = Walk { kernel, unrolled: BTreeSet::new(), is_scattered: vec![false; kernel.arrays.len()], most: 0 };
     walk.look_around();
-    walk.back(&kernel.body, &mut Live::new(), &Live::new());
+    walk.back(&kernel.body, &mut Live::default(), &Live::default());
     walk.most
 }
 
@@ -94,15 +99,15 @@ impl Walk<'_> {
         for statement in block.0.iter().rev() {
             match statement {
                 Statement::Let(value) => {
-                    live.remove(&Item::Value(*value));
+                    self.leave(Item::Value(*value), live);
                     self.use_all(self.kernel.values[*value].operation.operands(), live);
                     self.use_arrays_of(*value, live);
                 }
                 Statement::Declare(variable, _) | Statement::Assign(variable, _) => {
-                    live.remove(&Item::Variable(*variable));
+                    self.leave(Item::Variable(*variable), live);
                 }
                 Statement::Array(array, _) => {
-                    live.remove(&Item::Array(*array));
+                    self.leave(Item::Array(*array), live);
                     if let Space::View(of) = self.kernel.arrays[*array].space {
                         self.use_array(of, live);
                     }
@@ -111,7 +116,7 @@ impl Walk<'_> {
                     let mut other = live.clone();
                     self.back(yes, live, behind);
                     self.back(no, &mut other, behind);
-                    live.append(&mut other);
+                    self.wait_all(&other, live);
                 }
                 Statement::For(own) => {
                     let after = live.clone();
@@ -120,17 +125,17 @@ impl Walk<'_> {
                         each_turn.push(step);
                     }
                     for _ in 0..2 {
-                        live.extend(&after);
-                        live.insert(Item::Variable(own.counter));
+                        self.wait_all(&after, live);
+                        self.wait(Item::Variable(own.counter), live);
                         self.use_all(each_turn.clone(), live);
                         self.note(live);
                         self.back(&own.body, live, &after);
                     }
-                    live.extend(&after);
-                    live.remove(&Item::Variable(own.counter));
+                    self.wait_all(&after, live);
+                    self.leave(Item::Variable(own.counter), live);
                 }
                 Statement::Break => live.clone_from(behind),
-                Statement::Return => live.clear(),
+                Statement::Return => *live = Live::default(),
                 Statement::Store(..) | Statement::AtomicAdd(..) | Statement::Do(..) | Statement::Barrier => {}
                 Statement::GiveUp | Statement::Gap | Statement::Note(_) => {}
             }
@@ -150,7 +155,7 @@ impl Walk<'_> {
         while let Some(value) = left.pop() {
             let own = &self.kernel.values[value];
             if own.name.is_some() {
-                live.insert(Item::Value(value));
+                self.wait(Item::Value(value), live);
             } else if seen.insert(value) {
                 self.use_arrays_of(value, live);
                 left.append(&mut own.operation.operands());
@@ -161,18 +166,38 @@ impl Walk<'_> {
     /// What an operation looks at that is no value.
     fn use_arrays_of(&self, value: ValueId, live: &mut Live) {
         match self.kernel.values[value].operation {
-            Operation::Variable(variable) => _ = live.insert(Item::Variable(variable)),
+            Operation::Variable(variable) => self.wait(Item::Variable(variable), live),
             Operation::Load(array, _) => self.use_array(array, live),
             _ => {}
         }
     }
 
     fn use_array(&self, array: ArrayId, live: &mut Live) {
-        live.extend([Item::Array(array), Item::Array(self.kernel.home_of(array))]);
+        self.wait(Item::Array(array), live);
+        self.wait(Item::Array(self.kernel.home_of(array)), live);
+    }
+
+    /// Something waits from here on, going back. What takes no register is not kept.
+    fn wait(&self, item: Item, live: &mut Live) {
+        let words = self.words(item);
+        if words > 0 && live.items.insert(item) {
+            live.words += words;
+        }
+    }
+
+    fn wait_all(&self, others: &Live, live: &mut Live) {
+        others.items.iter().for_each(|&item| self.wait(item, live));
+    }
+
+    /// Before here, nothing of it waits.
+    fn leave(&self, item: Item, live: &mut Live) {
+        if live.items.remove(&item) {
+            live.words -= self.words(item);
+        }
     }
 
     fn note(&mut self, live: &Live) {
-        self.most = self.most.max(live.iter().map(|item| self.words(*item)).sum());
+        self.most = self.most.max(live.words);
     }
 
     /// Registers that something takes while it waits.

@@ -16,6 +16,7 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use stencilc_compiler::cuda;
+use stencilc_compiler::gpu::Gpu;
 use stencilc_compiler::ir::mesh::How;
 use stencilc_compiler::ir::program::{Action, Call};
 use stencilc_compiler::ir::{Handle, MapId, MeshProgram, MeshStencil, Node, Path};
@@ -266,4 +267,4 @@ pub fn copy_rate<M: Build>(machine: &M, bytes: usize, runs: usize) -> Result<f64
 }
 
 /// Threads of a block of [`copy_rate`]'s kernel, and how many blocks there are: 16 for each multiprocessor of an H200.
-const COPYING: [u32; 2] = [512, 132 * 16];
+const COPYING: [u32; 2] = [512, Gpu::SM_90.processors * 16];
