@@ -150,12 +150,12 @@ impl Given<KernelArgs> {
     pub fn choices_for(&self, stencil: &Stencil, cells: Option<usize>) -> Choices {
         let choices = self.args.choices();
         let choices = if self.has("access") { choices } else { choices.suiting(stencil) };
-        on_cells(choices, std::slice::from_ref(stencil), cells, self.open())
+        choices.on_cells(std::slice::from_ref(stencil), cells, self.open())
     }
 
     /// What they choose for the calls of a program.
     pub fn choices_of(&self, program: &Program, cells: Option<usize>) -> Choices {
-        on_cells(self.args.choices(), &program.stencils, cells, self.open())
+        self.args.choices().on_cells(&program.stencils, cells, self.open())
     }
 
     /// How much of the kernel they leave open.
@@ -173,14 +173,6 @@ impl Given<KernelArgs> {
     /// One was given.
     pub fn refuse_idle(&self, choices: &Choices) -> stencilc_runtime::Result<()> {
         self.args.launch.given.refuse_idle(std::slice::from_ref(choices))
-    }
-}
-
-/// The choices, as they usually are on cells of so many levels, if cells stand in no rows.
-pub fn on_cells(choices: Choices, stencils: &[Stencil], cells: Option<usize>, open: Open) -> Choices {
-    match cells {
-        Some(levels) => choices.on_cells(stencils, levels, open),
-        None => choices,
     }
 }
 

@@ -144,8 +144,7 @@ impl KernelsArgs {
     pub fn usual(&self, problem: &Problem, among: &mut Vec<Choices>) -> usize {
         let Problem { stencil, precision, grid, .. } = problem;
         let variant = Choices { share: self.shared.share.clone(), ..Choices::default() }.suiting(stencil);
-        let cells = grid.levels_of_cells();
-        let variant = super::on_cells(variant, std::slice::from_ref(stencil), cells, Open::Kernel);
+        let variant = variant.on_cells(std::slice::from_ref(stencil), grid.levels_of_cells(), Open::Kernel);
         let block = Choices::usual_block(&variant.access);
         let usual = self.code.choices(Choices { block, ..variant }, *precision);
         among.iter().position(|own| *own == usual).unwrap_or_else(|| {

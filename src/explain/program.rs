@@ -3,7 +3,6 @@
 use super::Args;
 use super::kernels::KernelFacts;
 use crate::args::grid::of_cells;
-use crate::args::on_cells;
 use crate::build::program::{Kernels, Wanted};
 use crate::input::Input;
 use crate::terminal;
@@ -59,7 +58,7 @@ pub fn explain(args: &Args, input: &Input, program: &Program, json: bool) -> Res
 /// What computes the calls of a program.
 fn choices(args: &Args, program: &Program) -> Choices {
     let cells = of_cells(args.grid.as_ref(), args.levels);
-    args.launch.choices(on_cells(Choices::default(), &program.stencils, cells, Open::Kernel), args.precision)
+    args.launch.choices(Choices::default().on_cells(&program.stencils, cells, Open::Kernel), args.precision)
 }
 
 fn facts(args: &Args, (input, staged): (&Input, &Staged), stage: Option<&Stage>, code: &Kernel) -> Result<KernelFacts> {

@@ -1,9 +1,9 @@
 //! `stencilc profile` of a program, and of what runs over a mesh: the kernels of one way to compute it, each counted by itself.
 
 use super::{Args, Counting, table};
+use crate::args::ARCH;
 use crate::args::kernels::Named;
 use crate::args::program::PlanArgs;
-use crate::args::{ARCH, on_cells};
 use crate::bench::mesh::{Subject, check_right};
 use crate::bench::open;
 use crate::build::mesh_program::merge;
@@ -130,7 +130,7 @@ pub fn of_a_program(args: &Args, input: &Input, program: &Program, json: bool) -
 fn one_kernel(args: &Args, program: &Program, grid: &Named, precision: Precision) -> Result<Choices> {
     let mut all = args.kernels.choices(&args.blocks, precision)?;
     let cells = grid.chosen.grid.and_then(Grid::levels_of_cells);
-    let usual = on_cells(Choices::default(), &program.stencils, cells, Open::Kernel);
+    let usual = Choices::default().on_cells(&program.stencils, cells, Open::Kernel);
     if args.kernels.is_open() {
         all.retain(|own| own.storage == usual.storage && own.access == usual.access);
     }

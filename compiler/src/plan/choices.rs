@@ -133,8 +133,9 @@ impl Choices {
         Self { access, ..self }
     }
 
-    /// The same for stencils on cells that stand in no rows, with so many levels: what is left open there is what is usual.
-    pub fn on_cells(self, stencils: &[Stencil], levels: usize, open: Open) -> Self {
+    /// The same for stencils: where cells stand in no rows, of which there are so many levels, what is left open is what is usual there.
+    pub fn on_cells(self, stencils: &[Stencil], levels: Option<usize>, open: Open) -> Self {
+        let Some(levels) = levels else { return self };
         let own = match open {
             Open::Nothing => return self,
             Open::Kernel if !self.checked && are_for_patches(stencils, levels) => {

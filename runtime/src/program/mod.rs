@@ -80,10 +80,7 @@ impl ProgramProblem {
 
     /// The choices, where this much is left open, as they usually are on the grid.
     pub fn on_cells(&self, choices: Choices, open: Open) -> Choices {
-        match self.outer.grid.levels_of_cells() {
-            Some(levels) => choices.on_cells(&self.staged.program.stencils, levels, open),
-            None => choices,
-        }
+        choices.on_cells(&self.staged.program.stencils, self.outer.grid.levels_of_cells(), open)
     }
 
     /// The field of the facade that a declared variable is.
