@@ -118,6 +118,13 @@ fn read(path: &Path, name: &str) -> Result<Text> {
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let bytes = error.as_bytes();
+        // Archives, arrays: what is meant for an option stands where the stencil should.
+        if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"\x93NUMPY") {
+            return Error::input(format!("`{name}` is a file of numbers, and a stencil is needed here")).help(format!(
+                "the stencil comes first, and a grid is given with --grid {0}, a mesh with --mesh {0}, an array with --in NAME={0}",
+                ShellWord::path(name)
+            ));
+        }
         let is_utf16 = bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]);
         if is_utf16 {
             return Error::input(format!("`{name}` is a text in UTF-16, and UTF-8 is needed")).help(format!(

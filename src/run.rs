@@ -2,6 +2,7 @@
 
 pub mod animate;
 mod grid;
+mod idle;
 mod kept;
 mod mesh;
 mod outputs;

@@ -307,7 +307,7 @@ fn arrays_of_other_shapes_are_refused_with_the_shape_expected() {
         told(&[("phi", &[5, 12]), ("hhl", &[5, 12])], None),
         &["needs 6 levels, its array has 5", "`phi` has 5 levels"],
     );
-    check(told(&[("phi", &[5, 12])], Some(4)), &["`phi` has 5 levels, --levels says 4"]);
+    check(told(&[("phi", &[5, 12])], Some(4)), &["`phi` has 5 levels, the given grid has 4"]);
     check(told(&[("hhl", &[0, 12])], None), &["(0, 12)", "(nk + 1, 12)"]);
     check(told(&[("hhl", &[1, 12])], None), &["no cells"]);
     check(told(&[("w", &[3, 1])], None), &["(nk) is expected"]);

@@ -188,6 +188,41 @@ fn a_gpu_that_is_not_there() {
 }
 
 #[test]
+fn options_that_change_nothing_are_told() {
+    let folder = Folder::new();
+    let said = |call: &str| {
+        let output = folder.run(call);
+        assert!(output.status.success(), "{call}: {}", text(&output.stderr));
+        text(&output.stderr).to_owned()
+    };
+    let idle = "note: the cpu launches no kernels, so nothing changes by ";
+    let of_stencil = said("run laplap --grid 9x6x3 --device cpu --access shared --block 8x2x2 --precision f32");
+    assert!(of_stencil.contains(&format!("{idle}--access, --block: --device emulate launches them")), "{of_stencil}");
+    let own = "run diffusion4 --grid 12x10x2 --draw --device cpu";
+    let of_program = said(&format!("{own} --fuse merged --no-graph"));
+    assert!(of_program.contains(&format!("{idle}--fuse, --no-graph: ")), "{of_program}");
+    let steps = "note: --steps 3 is how many steps one kernel computes; how often `diffusion4` repeats them, its parameter `steps` says: \
+                 --set steps=3";
+    assert!(said(&format!("{own} --steps 3")).contains(steps));
+    // Who says both means both.
+    assert!(!said(&format!("{own} --steps 3 --set steps=6")).contains(steps));
+    assert!(!said(own).contains("note: the cpu launches"));
+    for kernel in ["run laplap --grid 9x6x3 --device emulate --access naive", "run laplap --grid 9x6x3 --device cpu"] {
+        assert!(!said(kernel).contains("nothing changes"), "{kernel}");
+    }
+}
+
+#[test]
+fn numbers_where_a_stencil_should_be() {
+    let folder = Folder::new();
+    assert!(folder.run("grid make quadtree --size 8x8 --depth 1 -o quad.npz").status.success());
+    let output = folder.run("grid info quad.npz");
+    let said = text(&output.stderr);
+    assert!(said.contains("`quad.npz` is a file of numbers, and a stencil is needed here"), "{said}");
+    assert!(said.contains("a grid is given with --grid quad.npz"), "{said}");
+}
+
+#[test]
 fn nothing_is_written_if_something_cannot_be() {
     let folder = Folder::new();
     let output = folder.run(

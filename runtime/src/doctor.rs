@@ -95,20 +95,16 @@ fn run_time_compiler() -> Finding {
     let (major, minor) = nvrtc.version;
     let detail = format!("{major}.{minor}, {}", nvrtc.path.display());
     match cuda::driver_version() {
-        Ok(driver) if driver < nvrtc.version => {
-            let suffix = if driver.0 < 13 { format!("-cu{}", driver.0) } else { String::new() };
-            Finding {
-                what,
-                state: State::Old,
-                detail: format!("{detail}; it is newer than the driver, which is for CUDA {}.{}", driver.0, driver.1),
-                remedy: Some(format!(
-                    "update the driver, or `pip install nvidia-cuda-nvrtc{suffix}=={}.{}.*` and let {} name it",
-                    driver.0,
-                    driver.1,
-                    nvrtc::VARIABLE
-                )),
-            }
-        }
+        Ok(driver) if driver < nvrtc.version => Finding {
+            what,
+            state: State::Old,
+            detail: format!("{detail}; it is newer than the driver, which is for CUDA {}.{}", driver.0, driver.1),
+            remedy: Some(format!(
+                "update the driver, or `pip install {}` and let {} name it",
+                nvrtc::package(Some(driver)),
+                nvrtc::VARIABLE
+            )),
+        },
         Ok(_) | Err(_) => Finding::good(what, detail),
     }
 }

@@ -24,9 +24,14 @@ impl<A> Given<A> {
         self.names.iter().any(|own| own == name)
     }
 
+    /// The names of those that the user gave, and that are not among these.
+    pub fn beside(&self, others: &[&str]) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str).filter(|name| !others.contains(name))
+    }
+
     /// Whether the user gave one that is not among these.
     pub fn is_given_beside(&self, others: &[&str]) -> bool {
-        self.names.iter().any(|name| !others.contains(&name.as_str()))
+        self.beside(others).next().is_some()
     }
 }
 
@@ -92,6 +97,11 @@ impl Names {
             .help("a program repeats calls of stencils: `program name { repeat steps { ... } }`")),
             None => Ok(()),
         }
+    }
+
+    /// Those that are among these.
+    pub fn among(&self, some: &[&str]) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str).filter(|name| some.contains(name))
     }
 
     /// The first that is not among these, as it is written.

@@ -27,6 +27,11 @@ impl PlanArgs {
         self.fuse.is_some() || self.steps.is_some() || self.resident.is_some()
     }
 
+    /// Steps of one kernel, where the options do not say which kind of plan computes several.
+    pub fn steps_alone(&self) -> Option<usize> {
+        self.steps.filter(|_| self.fuse.is_none())
+    }
+
     /// The options that were given, again.
     pub fn words(&self) -> String {
         let fuse = self.fuse.map(|kind| format!(" --fuse {}", kind.name()));

@@ -1,6 +1,7 @@
 //! `stencilc run` of a program, on a grid or over a mesh, or of a stencil over a mesh: steps in time, output on the way, checkpoints.
 
 use super::animate::{self, AnimateArgs, Animation};
+use super::idle;
 use super::kept::{Kept, resumed};
 use super::outputs;
 use super::picture::Look;
@@ -21,7 +22,7 @@ use std::time::Instant;
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::files::{Pattern, no_place};
 use stencilc_runtime::job::{Checked, Domain, Job, Ready, Run, Subject};
-use stencilc_runtime::{Device, Error, Result};
+use stencilc_runtime::{Error, Result};
 
 /// Options of `run` that are about programs.
 #[derive(clap::Args)]
@@ -93,10 +94,8 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
         return Err(Error::call("--every says how often something is written, and nothing is")
             .help("add --out NAME=FILE.npy, --plot NAME=FILE.png or --checkpoint FILE.npz, or leave it out"));
     }
-    let (device, no_gpu) = Device::choose(args.device);
-    if let Some(error) = no_gpu {
-        terminal::note(&format!("running on the cpu: {}", error.message));
-    }
+    let device = idle::device(args);
+    idle::tell_of_steps(args, subject.program());
     mesh::refuse_texts(args, device)?;
     let choices = args.kernel.args.choices();
     input.warn_of_program(subject.program(), choices.precision);
@@ -153,7 +152,7 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
         total: known,
         since,
     };
-    let Done { steps, told, printed: printed_before, pace } = way.run(&mut run)?;
+    let Done { steps, told, printed: printed_before, has_shown_end, pace } = way.run(&mut run)?;
     let seconds = since.elapsed().as_secs_f64();
     drop(progress);
     animate::save(&written.animations, own.animate.fps)?;
@@ -222,7 +221,9 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
     }
     let rows: Vec<Vec<String>> = summaries.iter().map(Summary::row).collect();
     text.push_str(&terminal::table(&rows, &Summary::NUMBERS));
-    text.push_str(&print::table(&printed, &cells, &input.source, None));
+    if !has_shown_end {
+        text.push_str(&print::table(&printed, &cells, &input.source, None));
+    }
     terminal::print(&text)
 }
 

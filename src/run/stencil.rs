@@ -1,5 +1,6 @@
 //! `stencilc run` of a stencil on a grid.
 
+use super::idle;
 use super::picture::{draw, level};
 use super::timings::{KernelTimings, Timings};
 use super::{ARRAY, Args, Declared, PICTURE, Steps, arrays, note_replaced, targets};
@@ -45,10 +46,7 @@ pub fn run(args: &Args, input: &Input, json: bool, start: Instant) -> Result<()>
     let outputs = named(targets(&args.outputs, "--out", &declared, ARRAY, Steps::None)?);
     let plots = named(targets(&args.plot, "--plot", &declared, PICTURE, Steps::None)?);
 
-    let (device, no_gpu) = Device::choose(args.device);
-    if let Some(error) = no_gpu {
-        terminal::note(&format!("running on the cpu: {}", error.message));
-    }
+    let device = idle::device(args);
     let choices = args.kernel.choices_for(stencil, args::grid::of_cells(args.grid.as_ref(), args.levels));
     args.kernel.refuse_idle(&choices)?;
     input.warn_of_numbers(stencil, choices.precision);

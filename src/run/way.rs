@@ -81,6 +81,8 @@ pub struct Done {
     pub told: Vec<Record>,
     /// What was printed on the way.
     pub printed: Vec<Value>,
+    /// Whether the last of that is what the end prints, too.
+    pub has_shown_end: bool,
     /// How fast it was; nothing of a program without a step.
     pub pace: Option<Pace>,
 }
@@ -98,6 +100,7 @@ impl Way<'_> {
             self.write(&|name| if given.iter().any(|own| own == name) { run.held(name) } else { Ok(None) }, 0)?;
         }
         let (mut told, mut printed, mut steps, mut first) = (Vec::new(), Vec::new(), 0, None);
+        let mut shown = None;
         loop {
             let until = every.map_or(u64::MAX, |every| every - run.done() % every);
             let Some(times) = run.advance(until)? else { break };
@@ -110,6 +113,7 @@ impl Way<'_> {
             if every.is_some_and(|every| run.done().is_multiple_of(every)) {
                 self.tell(run, &mut told)?;
                 printed.extend(self.show(run)?);
+                shown = Some(run.done());
             }
         }
         run.wait()?;
@@ -121,7 +125,7 @@ impl Way<'_> {
         });
         self.write(&|name| run.held(name), run.done())?;
         self.kept.keep(run)?;
-        Ok(Done { steps, told, printed, pace })
+        Ok(Done { steps, told, printed, has_shown_end: shown == Some(run.done()), pace })
     }
 
     /// After a step, or several.

@@ -8,6 +8,9 @@ use crate::ir::program::{Call, GridAxis, Side};
 use crate::ir::{Role, VariableId};
 use std::ops::Range;
 
+/// No cells along any axis.
+const NONE: [[usize; 2]; 3] = [[0; 2]; 3];
+
 /// The outer cells of a field that no call computes, though nobody said that they stay as they are; or that only earlier turns of
 /// a loop computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub struct Rim {
     pub cells: [[usize; 2]; 3],
     /// By axis and side: how many cells hold what earlier turns of a loop computed, and the last one did not.
     pub old: [[usize; 2]; 3],
+    /// The same two of whole columns, where they stand in no rows.
+    pub columns: [usize; 2],
     /// Whether the outer cells keep what was given; else they end as nothing.
     pub is_kept: bool,
 }
@@ -45,39 +50,68 @@ impl Rim {
         let old = lost.map_or([[0; 2]; 3], |[any, last]| {
             GridAxis::ALL.map(|axis| if is_open(axis) { outside(any.along(axis), last.along(axis)) } else { [0; 2] })
         });
-        let cells = rim(made);
-        let is_kept = rim(ends) == [[0; 2]; 3];
-        (cells != [[0; 2]; 3] || old != [[0; 2]; 3]).then_some(Self { variable, cells, old, is_kept })
+        let is_said = GridAxis::ends().all(|(axis, side)| axis == GridAxis::K || own.edges.is_said(axis, side));
+        let missing = |there: &There| if is_said { 0 } else { there.columns_outside() };
+        let old_columns = lost.map_or(0, |[any, last]| last.columns_outside().saturating_sub(any.columns_outside()));
+        let own = Self {
+            variable,
+            cells: rim(made),
+            old,
+            columns: [missing(made), old_columns],
+            is_kept: rim(ends) == NONE && missing(ends) == 0,
+        };
+        (own.is_uncomputed() || own.is_old()).then_some(own)
+    }
+
+    /// Whether no call computes some cells.
+    fn is_uncomputed(&self) -> bool {
+        self.cells != NONE || self.columns[0] > 0
     }
 
     /// Whether some cells are older than others.
     pub(super) fn is_old(&self) -> bool {
-        self.old != [[0; 2]; 3]
+        self.old != NONE || self.columns[1] > 0
     }
 
     /// What there is to say about it.
     pub fn told(&self, staged: &Staged) -> String {
         let own = &staged.program.variables[self.variable];
         let (name, program) = (&own.name, &staged.program.name);
-        let said = |cells| along(cells).join(" and ");
+        let [columns, old_columns] = self.columns;
+        let said = |cells, columns| {
+            let columns = (columns > 0).then(|| format!("{columns} of the {} columns", staged.domain.columns()));
+            along(cells).into_iter().chain(columns).collect::<Vec<_>>().join(" and ")
+        };
         let (what, how) = match (self.is_kept, own.role) {
             (true, Some(Role::Out)) | (false, _) => ("have no value", "leaves them out"),
             (true, _) => ("keep what is given", "leaves them so"),
         };
         let mut parts = Vec::new();
-        if self.cells != [[0; 2]; 3] {
-            parts.push(format!(
-                "the outer cells of `{name}` {what}: program `{program}` computes all but {}; `boundary {{ {} }}` says what lies \
-                 beyond the edges, and `halo` there {how}",
-                said(self.cells),
-                rules(self.cells),
-            ));
+        if self.is_uncomputed() {
+            let mut told = format!(
+                "the outer cells of `{name}` {what}: program `{program}` computes all but {}; ",
+                said(self.cells, columns)
+            );
+            if self.cells != NONE {
+                let rules = rules(self.cells);
+                told.push_str(&format!(
+                    "`boundary {{ {rules} }}` says what lies beyond the edges, and `halo` there {how}"
+                ));
+            }
+            // Along i and j, such a grid has no edge that a rule could be for.
+            if columns > 0 {
+                let and = if self.cells == NONE { "" } else { "; " };
+                told.push_str(&format!(
+                    "{and}from these columns some neighbour is missing, and `boundary {{ i: halo, j: halo }}` {how}"
+                ));
+            }
+            parts.push(told);
         }
         if self.is_old() {
             parts.push(format!(
                 "some cells of `{name}` are older than others: a loop of program `{program}` computes fewer in each turn, and {} of \
                  those that it computed at first hold what earlier turns computed; a `boundary` of what it reads keeps them all",
-                said(self.old),
+                said(self.old, old_columns),
             ));
         }
         parts.join("; ")
@@ -152,7 +186,7 @@ impl Lost {
             (Some(before), Some(last)) => before.len().saturating_sub(last.len()),
             (_, None) | (None, _) => 0,
         };
-        (columns > 0 || cells != [[0; 2]; 3]).then_some(Self { cells, columns })
+        (columns > 0 || cells != NONE).then_some(Self { cells, columns })
     }
 
     fn refusal(&self, staged: &Staged, call: &Call, what: &str) -> Refusal {

@@ -86,6 +86,11 @@ impl There {
             && self.columns.as_ref().is_none_or(|columns| columns.iter().all(|&there| there))
     }
 
+    /// How many columns there are of which it lacks all; of a grid in rows, none are listed.
+    pub fn columns_outside(&self) -> usize {
+        self.columns.as_ref().map_or(0, |columns| columns.iter().filter(|&&there| !there).count())
+    }
+
     fn cells(&self) -> usize {
         let columns = self.columns.as_ref().map(|columns| columns.iter().filter(|&&there| there).count());
         let plane = columns.unwrap_or(self.axes[0].len() * self.axes[1].len());

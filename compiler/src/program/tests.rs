@@ -183,6 +183,49 @@ fn outer_cells_that_nobody_computes_are_known() {
 }
 
 #[test]
+fn columns_that_nobody_computes_are_known_where_there_are_no_rows() {
+    // A line of five cells, of which the first has no left neighbour.
+    let none = vec![-1; 5];
+    let neighbours = [(-1..4).collect(), none.clone(), none.clone(), none];
+    let line = Adjacency::new("line", neighbours, None).unwrap();
+    let told = |text: &str| {
+        let lowered = crate::check(&Source::new("own", text));
+        assert!(lowered.is_ok(), "{:?}", lowered.diagnostics);
+        let grid = Grid::cells(5, 2);
+        let staged = Staged::new(&lowered.programs[0], Precision::F64, true, grid, Some(&line), &[]).unwrap();
+        staged.rims.iter().map(|rim| rim.told(&staged)).collect::<Vec<_>>()
+    };
+    let left = "stencil left { in a; out b; b = a[i-1] }";
+    let both = "stencil both { in a; out b; b = a[i-1, k-1] }";
+    assert_eq!(
+        told(&format!("program own {{ in a; out b; b = left(a) }}\n{left}")),
+        [
+            "the outer cells of `b` have no value: program `own` computes all but 1 of the 5 columns; from these columns some \
+          neighbour is missing, and `boundary { i: halo, j: halo }` leaves them out"
+        ]
+    );
+    let levels = told(&format!("program own {{ inout u; u = both(u) }}\n{both}"));
+    assert_eq!(
+        levels,
+        [
+            "the outer cells of `u` keep what is given: program `own` computes all but the first of k and 1 of the 5 columns; \
+          `boundary { k: copy }` says what lies beyond the edges, and `halo` there leaves them so; from these columns some neighbour \
+          is missing, and `boundary { i: halo, j: halo }` leaves them so"
+        ]
+    );
+    let silent = format!("program own {{ in a; out b; boundary {{ i: halo, j: halo }}; b = left(a) }}\n{left}");
+    assert!(told(&silent).is_empty());
+    // Of what a loop computes, each turn has a column less.
+    let loops = told(&format!(
+        "program own {{ in a; out r; let u = left(a); repeat 2 {{ let n = left(u); u = n; r = left(n) }} }}\n{left}"
+    ));
+    assert!(
+        loops[0].contains("and 1 of the 5 columns of those that it computed at first hold what earlier turns computed"),
+        "{loops:?}"
+    );
+}
+
+#[test]
 fn cells_that_only_earlier_turns_computed_are_known() {
     let told = |program: &str| {
         let text = format!("{program}\n stencil add {{ in u; out next; next = u + 1 + 0*u[i-1] }}");

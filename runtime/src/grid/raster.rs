@@ -1,5 +1,7 @@
 //! Cells at their places, for pictures.
 
+mod squares;
+
 use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::grid::adjacency::DIRECTIONS;
 use stencilc_compiler::ir::Step;
@@ -7,7 +9,8 @@ use stencilc_compiler::ir::Step;
 /// Points along the longer side of a raster.
 const SIDE: usize = 512;
 
-/// Which cell lies at each point of a plane: the one whose centre is nearest, if that is no further than its neighbours.
+/// Which cell lies at each point of a plane: of cells that are squares the one that it is in, and else the one whose centre is
+/// nearest, if that is no further than its neighbours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Raster {
     /// Points along i.
@@ -21,7 +24,38 @@ pub struct Raster {
 impl Raster {
     /// Of a grid that has positions.
     pub fn new(adjacency: &Adjacency) -> Option<Self> {
-        let [x, y] = adjacency.centres()?;
+        let centres = adjacency.centres()?;
+        Some(match squares::half_sides(adjacency, centres) {
+            Some(halves) => Self::of_squares(centres, &halves),
+            None => Self::of_nearest(adjacency, centres),
+        })
+    }
+
+    fn of_squares([x, y]: &[Vec<f64>; 2], halves: &[f64]) -> Self {
+        let ends = |list: &[f64]| {
+            let each = list.iter().zip(halves);
+            each.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (at, half)| {
+                (low.min(at - half), high.max(at + half))
+            })
+        };
+        let ((left, right), (top, bottom)) = (ends(x), ends(y));
+        let Points { ni, nj, pixel } = Points::new(right - left, bottom - top);
+        let mut cells = vec![None; ni * nj];
+        // The points whose middles lie between two places. Where two squares meet, each may be rounded on its own.
+        let between = |low: f64, high: f64, count: usize| {
+            let first = |at: f64| ((at / pixel - 0.5 - 1e-9).ceil().max(0.0) as usize).min(count);
+            first(low)..first(high)
+        };
+        for (cell, half) in halves.iter().enumerate() {
+            let columns = between(x[cell] - half - left, x[cell] + half - left, ni);
+            for row in between(y[cell] - half - top, y[cell] + half - top, nj) {
+                cells[row * ni + columns.start..row * ni + columns.end].fill(Some(cell));
+            }
+        }
+        Self { ni, nj, cells }
+    }
+
+    fn of_nearest(adjacency: &Adjacency, [x, y]: &[Vec<f64>; 2]) -> Self {
         let count = x.len();
         let ends = |list: &[f64]| {
             list.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &at| (low.min(at), high.max(at)))
@@ -35,9 +69,7 @@ impl Raster {
             _ => 1.0,
         };
         let (width, height) = (right - left + spacing, bottom - top + spacing);
-        let pixel = width.max(height) / SIDE as f64;
-        let points = |length: f64| ((length / pixel).round() as usize).clamp(1, SIDE);
-        let (ni, nj) = (points(width), points(height));
+        let Points { ni, nj, pixel } = Points::new(width, height);
         let (left, top) = (left - spacing / 2.0, top - spacing / 2.0);
 
         let buckets = Buckets::new(x, y, [left, top], [width, height], spacing);
@@ -47,7 +79,22 @@ impl Raster {
             let (cell, distance) = buckets.nearest(x, y, place)?;
             (distance <= reach[cell]).then_some(cell)
         };
-        Some(Self { ni, nj, cells: (0..ni * nj).map(at).collect() })
+        Self { ni, nj, cells: (0..ni * nj).map(at).collect() }
+    }
+}
+
+/// How many points a plane has along i and j, and how long the side of one is.
+struct Points {
+    ni: usize,
+    nj: usize,
+    pixel: f64,
+}
+
+impl Points {
+    fn new(width: f64, height: f64) -> Self {
+        let pixel = width.max(height) / SIDE as f64;
+        let points = |length: f64| ((length / pixel).round() as usize).clamp(1, SIDE);
+        Self { ni: points(width), nj: points(height), pixel }
     }
 }
 
@@ -121,8 +168,12 @@ mod tests {
 
     #[test]
     fn every_point_shows_the_nearest_cell() {
-        let quadtree = Quadtree { ni: 5, nj: 3, depth: 2, refinement: Refinement::Circle };
-        for grid in [in_rows("rows", 7, 4).unwrap(), quadtree.adjacency("tree").unwrap().0] {
+        // Cells that are wider than high, or the other way round, are no squares.
+        for by in [2.0, 0.7] {
+            let rows = in_rows("rows", 7, 4).unwrap();
+            let [x, y] = rows.positions();
+            let positions = [x.iter().map(|x| by * x).collect(), y];
+            let grid = Adjacency::new("stretched", rows.neighbours().clone(), Some(positions)).unwrap();
             let raster = Raster::new(&grid).unwrap();
             let [x, y] = grid.positions();
             let pixel = (raster.ni.max(raster.nj) as f64).recip();
@@ -147,6 +198,21 @@ mod tests {
                 }
             }
             assert!(seen.iter().all(|&seen| seen), "every cell is shown");
+        }
+    }
+
+    #[test]
+    fn squares_are_drawn_whole() {
+        // The side of a base square is a whole number of points.
+        let quadtree = Quadtree { ni: 8, nj: 4, depth: 3, refinement: Refinement::Circle };
+        let (grid, counts) = quadtree.adjacency("tree").unwrap();
+        let raster = Raster::new(&grid).unwrap();
+        assert_eq!((raster.ni, raster.nj), (512, 256));
+        let mut points = vec![0usize; grid.cells()];
+        raster.cells.iter().for_each(|cell| points[cell.expect("a plane without holes")] += 1);
+        for (level, count) in counts.iter().enumerate() {
+            let area = (64 >> level) * (64 >> level);
+            assert_eq!(points.iter().filter(|own| **own == area).count(), *count, "level {level}");
         }
     }
 

@@ -23,8 +23,8 @@ use stencilc_compiler::gpu;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 
 pub use resources::Resources;
-pub(crate) use search::toolkits;
 pub use search::{Located, VARIABLE, home, locate};
+pub(crate) use search::{package, toolkits};
 
 use crate::error::reason;
 use crate::{Error, Result, threads};

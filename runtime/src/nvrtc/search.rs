@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::cuda;
 use crate::files::trust;
 use crate::{Error, Result};
 use stencilc_compiler::text::ShellWord;
@@ -74,9 +75,21 @@ pub(super) fn remedy() -> String {
         None => String::new(),
     };
     format!(
-        "`pip install{target} nvidia-cuda-nvrtc` or a CUDA toolkit brings it, {VARIABLE} names a copy elsewhere, and \
-         `stencilc doctor` says what is found"
+        "`pip install{target} {}` or a CUDA toolkit brings it, {VARIABLE} names a copy elsewhere, and `stencilc doctor` says what is \
+         found",
+        package(cuda::driver_version().ok())
     )
+}
+
+/// The package of pip that brings an NVRTC that is not newer than a driver; without one, any may do.
+pub(crate) fn package(driver: Option<(i32, i32)>) -> String {
+    match driver {
+        Some((major, minor)) => {
+            let suffix = if major < 13 { format!("-cu{major}") } else { String::new() };
+            format!("'nvidia-cuda-nvrtc{suffix}=={major}.{minor}.*'")
+        }
+        None => "nvidia-cuda-nvrtc".to_owned(),
+    }
 }
 
 /// The library, if nobody but this user can have put it there, nor what stands beside it and is opened with it. Otherwise it is

@@ -19,14 +19,14 @@ pub(super) fn find(
     arrays: &BTreeMap<String, Array>,
 ) -> Result<Grid> {
     let cells = adjacency.cells();
-    // Who said so is a field, or --levels.
+    // Who said so is a field, or whoever gave the grid.
     let mut nk: Option<(usize, Option<&Field>)> = given.map(|grid| (grid.nk, None));
     for field in fields(stencil) {
         let Some(array) = arrays.get(&field.name) else { continue };
         let Some(levels) = levels(field, &array.shape, adjacency)? else { continue };
         match &nk {
             Some((known, source)) if *known != levels => {
-                let said = source.map_or("--levels says".to_owned(), |source| format!("`{}` has", source.name));
+                let said = source.map_or("the given grid has".to_owned(), |source| format!("`{}` has", source.name));
                 // The one on interfaces is the one whose level is easily forgotten.
                 let interfaces = |field: &Field| field.place.levels == Levels::Interfaces;
                 match source {

@@ -33,7 +33,7 @@ pub(crate) fn find<'a>(
     let known = match given {
         Some(Grid { ni, nj, nk, .. }) => {
             let known = [Some(nj), Some(ni), Some(nk)];
-            claims.iter().try_for_each(|claim| claim.check(known, &|_| "--grid says".to_owned()))?;
+            claims.iter().try_for_each(|claim| claim.check(known, &|_| "the given grid has".to_owned()))?;
             known
         }
         None => agreed(&claims)?,

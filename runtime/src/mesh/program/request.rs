@@ -238,7 +238,7 @@ fn levels(program: &MeshProgram, given: Option<usize>, arrays: &BTreeMap<String,
             None => Ok(1),
         };
     }
-    let mut found = given.map(|levels| (levels, "--levels".to_owned()));
+    let mut found = given.map(|levels| (levels, "the call".to_owned()));
     for (_, variable) in program.program.variables.iter() {
         let (Some(array), Levels::Full) = (arrays.get(&variable.name), variable.place.levels) else { continue };
         // What has another number of axes tells nothing.
