@@ -42,6 +42,38 @@ fn diffusion_of_fourth_order_converges_in_second() {
     });
 }
 
+/// Waves on a periodic cube: the derivatives of each are known.
+#[test]
+fn gradients_of_divergences_converge_in_sixth_order() {
+    type Waves = [fn([f64; 3], [f64; 3]) -> f64; 3];
+    const GIVEN: Waves = [|s, c| s[0] * c[1] * s[2], |s, c| c[0] * s[1] * c[2], |s, _| s[0] * s[1] * s[2]];
+    // By the square of the wave number.
+    const EXACT: Waves = [
+        |s, c| -4.0 * s[0] * c[1] * s[2] - s[0] * c[1] * c[2] + c[0] * s[1] * c[2],
+        |s, c| -c[0] * s[1] * s[2] - 4.0 * c[0] * s[1] * c[2] + s[0] * c[1] * c[2],
+        |s, c| c[0] * c[1] * c[2] - c[0] * c[1] * s[2] - 4.0 * s[0] * s[1] * s[2],
+    ];
+    for (axis, output) in ["vx", "vy", "vz"].into_iter().enumerate() {
+        check_order(output, [16, 24, 36], 5.8..6.1, |n| {
+            let (grid, width) = (Grid::rows(n, n, n), 2.0 * PI / n as f64);
+            let wave = |of: fn([f64; 3], [f64; 3]) -> f64| {
+                cells(grid, |i, j, k| {
+                    let at = [i, j, k].map(|index| index * width);
+                    of(at.map(f64::sin), at.map(f64::cos))
+                })
+            };
+            let found = Simulation {
+                program: "grad_div",
+                grid,
+                arrays: ["ux", "uy", "uz"].into_iter().zip(GIVEN.map(wave)).collect(),
+                settings: vec![("scale", 1.0 / (width * width))],
+                contract: true,
+            };
+            distance(&found.output(output), &wave(EXACT[axis]))
+        });
+    }
+}
+
 /// How many cells the side of a square of 1 has, where the first one's centre lies, and a solution of the heat equation on it,
 /// which is given x, y and a time.
 struct Plate {

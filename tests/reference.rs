@@ -438,6 +438,37 @@ fn acoustic8() {
     });
 }
 
+/// Axis by axis and term by term, in no particular order of levels.
+#[test]
+fn grad_div() {
+    check("grad_div", &[], [(3, 3), (3, 3), (3, 3)], |cell| {
+        let fields = ["ux", "uy", "uz"].map(|name| cell.field::<Number>(name));
+        let weights = [(1, 3.0 / 2.0, 270.0), (2, -3.0 / 20.0, -27.0), (3, 1.0 / 90.0, 2.0)];
+        let at = |axis: usize, n: i32| [0, 1, 2].map(|own| if own == axis { n } else { 0 });
+        [0, 1, 2].map(|axis: usize| {
+            let u = |other: usize, at: [i32; 3]| fields[other](at[0], at[1], at[2]);
+            let mut sum = 4.0 * (-49.0 / 18.0) * u(axis, [0; 3]);
+            for (n, second, mixed) in weights {
+                for along in 0..3 {
+                    let times = if along == axis { 2.0 } else { 1.0 };
+                    sum = sum + second * (times * (u(axis, at(along, n)) + u(axis, at(along, -n))));
+                    if along == axis {
+                        continue;
+                    }
+                    let corner = |a: i32, b: i32| {
+                        let mut place = at(axis, a * n);
+                        place[along] = b * n;
+                        u(along, place)
+                    };
+                    let mixed_difference = corner(1, 1) - corner(1, -1) - corner(-1, 1) + corner(-1, -1);
+                    sum = sum + mixed / 720.0 * mixed_difference;
+                }
+            }
+            cell.param("scale") * sum
+        })
+    });
+}
+
 #[test]
 fn heat() {
     check("heat", &[], [(1, 1), (1, 1), (0, 0)], |cell| {

@@ -207,6 +207,8 @@ pub enum Statement {
     Repeat(Repeat),
     /// What reads beyond the edges mean.
     Boundary(Boundary),
+    /// `sums by level`: sums may be added in that order.
+    SumsByLevel(Span),
 }
 
 /// `in a, b: f32 on (k) = 0..1`

@@ -68,6 +68,7 @@ impl Constructs {
                 boundary.rules.iter().for_each(|rule| self.meet(format!("boundary: {}", rule.kind.text)));
             }
             Statement::Reduce(_) => self.meet("reduce"),
+            Statement::SumsByLevel(_) => self.meet("sums by level"),
         }
     }
 
@@ -165,7 +166,8 @@ impl Constructs {
                         | Statement::Sweep(_)
                         | Statement::Repeat(_)
                         | Statement::Boundary(_)
-                        | Statement::Reduce(_) => false,
+                        | Statement::Reduce(_)
+                        | Statement::SumsByLevel(_) => false,
                     }),
                     Item::Constant(_)
                     | Item::Param(_)

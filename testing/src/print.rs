@@ -141,6 +141,7 @@ impl Display for Statement {
             Statement::Declare(declaration) => write!(f, "{declaration}"),
             Statement::Let(name, value) => write!(f, "let {name} = {value}"),
             Statement::Assign(name, value) => write!(f, "{name} = {value}"),
+            Statement::SumsByLevel => f.write_str("sums by level"),
         }
     }
 }

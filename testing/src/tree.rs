@@ -65,6 +65,8 @@ pub enum Statement {
     Let(String, Expr),
     /// `r = p`
     Assign(String, Expr),
+    /// `sums by level`
+    SumsByLevel,
 }
 
 /// `{ let s = a + b; s / 2 }`
@@ -232,6 +234,7 @@ impl Program {
                 Statement::Field { range, .. } => all.extend(range.iter_mut().flat_map(|(low, high)| [low, high])),
                 Statement::Declare(declaration) => all.extend(declaration.children_mut()),
                 Statement::Let(_, value) | Statement::Assign(_, value) => all.push(value),
+                Statement::SumsByLevel => {}
             }
         }
         all

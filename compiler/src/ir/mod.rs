@@ -39,6 +39,7 @@
 
 pub mod arena;
 mod body;
+mod by_level;
 pub mod called;
 mod contract;
 mod display;
@@ -63,6 +64,7 @@ mod walk;
 pub use crate::precision::Precision;
 pub use arena::{Arena, Handle};
 pub use body::{Binary, Body, Kind, Node, Relation};
+pub use by_level::{MOST_TERMS, by_level};
 pub use contract::{contract, contract_body};
 pub use field::{Field, Levels, Place, Role, Stored};
 pub(crate) use fold::fold_body;

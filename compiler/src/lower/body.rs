@@ -99,10 +99,12 @@ impl Lowering<'_> {
                 }
                 Node::Use { def, path } => {
                     let used = &mut self.stencil.defs[*def];
-                    // A result that is named at once bears the name that the user gave it.
-                    if origin == Origin::Let && used.origin == Origin::Result && path.is_here() {
-                        used.name = name.to_owned();
-                        used.origin = Origin::Let;
+                    if used.origin == Origin::Result && path.is_here() {
+                        // A result that is named at once bears the name that the user gave it.
+                        if origin == Origin::Let {
+                            used.name = name.to_owned();
+                        }
+                        used.origin = origin;
                     }
                     return Some(Alias::Def(*def, path.clone()));
                 }

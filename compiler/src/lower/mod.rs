@@ -60,6 +60,8 @@ struct Lowering<'a> {
     sizes: Vec<(ParamId, ir::SetId)>,
     /// Reductions, and where they are declared.
     reductions: Vec<(ir::FieldId, &'a ast::Reduce)>,
+    /// Where it is said that sums are added level by level.
+    sums_by_level: Option<Span>,
     /// What is known of vertical recurrences.
     sweeps: sweep::Sweeps,
     /// In a test: what the names of coordinates stand for.
@@ -86,6 +88,7 @@ impl<'a> Lowering<'a> {
             numbers: Vec::new(),
             sizes: Vec::new(),
             reductions: Vec::new(),
+            sums_by_level: None,
             sweeps: sweep::Sweeps::default(),
             coordinates: None,
             reports: report::Reports::default(),
@@ -107,6 +110,7 @@ fn flat(statements: &[ast::Statement]) -> impl Iterator<Item = &ast::Statement> 
             ast::Statement::Field(_) | ast::Statement::Param(_) | ast::Statement::Constant(_) => &[],
             ast::Statement::Function(_) | ast::Statement::Let(_) | ast::Statement::Print(_) => &[],
             ast::Statement::Assign(_) | ast::Statement::Boundary(_) | ast::Statement::Reduce(_) => &[],
+            ast::Statement::SumsByLevel(_) => &[],
         };
         std::iter::once(statement).chain(inner)
     })

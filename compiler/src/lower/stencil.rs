@@ -6,7 +6,7 @@ use super::{Lowering, assignments, flat, mesh, value};
 use crate::analysis;
 use crate::ast::{self, Statement};
 use crate::diagnostic::{Diagnostic, wrong};
-use crate::ir::{Body, Field, Levels, Origin, Place, Role};
+use crate::ir::{self, Body, Field, Levels, Origin, Place, Role, Verify};
 use crate::source::Span;
 
 /// The most prints of one stencil: each is a computation of its own.
@@ -43,6 +43,7 @@ impl<'a> Lowering<'a> {
                 }
                 Statement::Sweep(sweep) => self.sweep(sweep),
                 Statement::Reduce(reduce) => self.declare_reductions(reduce),
+                Statement::SumsByLevel(span) => self.declare_order(*span),
                 Statement::Repeat(ast::Repeat { span, .. }) | Statement::Boundary(ast::Boundary { span, .. }) => {
                     let found = Diagnostic::error(*span, "this belongs into a `program`").label("in a stencil");
                     // What is assigned in it would seem never to be.
@@ -131,10 +132,53 @@ impl<'a> Lowering<'a> {
             return;
         }
         self.warn_unused();
+        if !self.order_sums() {
+            return;
+        }
         // Before anything follows the definitions, wherever they are looked at.
         let what = format!("stencil `{}`", self.stencil.name);
         if let Some(found) = analysis::values::values(&self.stencil, &what, stencil.name.span) {
             self.tell(found.help("split the stencil in two, and store what is between them"));
+        }
+    }
+
+    /// `sums by level`
+    fn declare_order(&mut self, span: Span) {
+        if self.is_over_mesh() {
+            let found =
+                Diagnostic::error(span, "sums by level are for stencils on grids").label("in a stencil over a mesh");
+            return self.tell(found.help("leave it out: what a mesh's elements add has the order of the text"));
+        }
+        if let Some(before) = self.sums_by_level.replace(span) {
+            let found = wrong(span, "this is said twice", "said again").note(before, "said here");
+            self.tell(found.help("leave one of them out"));
+        }
+    }
+
+    /// Puts sums in order by level, where the text says so. Returns whether all is well.
+    fn order_sums(&mut self) -> bool {
+        let Some(span) = self.sums_by_level else { return true };
+        if !self.stencil.sweeps.is_empty() {
+            let found =
+                wrong(span, "sums by level are for stencils without sweeps", "and this one sweeps over the levels");
+            self.tell(found.help("a sweep has its own order of levels: leave this out"));
+            return false;
+        }
+        match ir::by_level(&self.stencil) {
+            None => {
+                let most = ir::MOST_TERMS;
+                let found = wrong(span, format!("a sum of more than {most} terms cannot be put in order"), "by level");
+                self.tell(found.help("name parts of it by `let`: what has a name is one term"));
+                false
+            }
+            Some((ordered, has_sums)) => {
+                if !has_sums {
+                    let found = Diagnostic::warning(span, "nothing changes: no sum reads several levels");
+                    self.warn(found.label("say this of sums that read `a[k-1]` and `a[k+1]`").help("leave it out"));
+                }
+                self.stencil = ordered.verified("sums by level");
+                true
+            }
         }
     }
 

@@ -143,7 +143,8 @@ impl<'a> Lowering<'a> {
                 }
                 Statement::Repeat(ast::Repeat { span, .. })
                 | Statement::Boundary(ast::Boundary { span, .. })
-                | Statement::Reduce(ast::Reduce { span, .. }) => self.no_part_of_a_sweep(*span),
+                | Statement::Reduce(ast::Reduce { span, .. })
+                | Statement::SumsByLevel(span) => self.no_part_of_a_sweep(*span),
             }
         }
         let names = self.sweeps.current.take().map(|current| current.names).unwrap_or_default();
@@ -442,6 +443,6 @@ fn defined(statement: &Statement) -> Vec<(&ast::Name, ExprId)> {
         Statement::Assign(assign) => assign.targets.iter().map(|target| (&target.name, assign.value)).collect(),
         Statement::Field(_) | Statement::Param(_) | Statement::Constant(_) | Statement::Function(_) => Vec::new(),
         Statement::Print(_) | Statement::Sweep(_) | Statement::Repeat(_) => Vec::new(),
-        Statement::Boundary(_) | Statement::Reduce(_) => Vec::new(),
+        Statement::Boundary(_) | Statement::Reduce(_) | Statement::SumsByLevel(_) => Vec::new(),
     }
 }

@@ -31,6 +31,8 @@ fn called(rule: Rule) -> Option<&'static str> {
         Rule::assign_op | Rule::is => "`=`",
         Rule::index => "`[`",
         Rule::kw_else => "`else`",
+        Rule::kw_by => "`by`",
+        Rule::kw_level => "`level`",
         Rule::kw_in => "`in`",
         Rule::kw_if => "`if`",
         Rule::range | Rule::path => "a range, as in `1..=3`",

@@ -243,6 +243,7 @@ impl Builder<'_> {
             Rule::sweep => Statement::Sweep(self.sweep(&own)?),
             Rule::repeat => Statement::Repeat(self.repeat(&own)?),
             Rule::boundary => Statement::Boundary(self.boundary(&own)?),
+            Rule::by_level => Statement::SumsByLevel(headline(&own)),
             _ => Statement::Reduce(Reduce {
                 doc,
                 names: names(&own),

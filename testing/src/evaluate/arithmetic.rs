@@ -1,5 +1,6 @@
 //! Operations on whole arrays.
 
+use super::order::{Written, joined, with};
 use super::real::{self, Real};
 use super::value::{Cells, Domain, Mask, Value, both};
 use std::rc::Rc;
@@ -11,6 +12,8 @@ pub struct Arithmetic<'a> {
     pub domain: Domain<'a>,
     /// Whether products and sums are fused.
     pub contract: bool,
+    /// Whether sums are added level by level.
+    pub by_level: bool,
 }
 
 fn map<T: Copy, U>(a: &[T], op: impl Fn(T) -> U) -> Rc<[U]> {
@@ -77,10 +80,16 @@ impl Arithmetic<'_> {
             return Value::made_of(Cells::Int(cells), &[a, b]);
         }
         let (a, b) = (widened(a), widened(b));
+        let goes_on = match op {
+            Binary::Add | Binary::Sub => true,
+            Binary::Mul => a.scales(&b) || b.scales(&a),
+            Binary::Div | Binary::Rem => false,
+        };
+        let (a, b) = if goes_on || !self.by_level { (a, b) } else { (self.ended(a), self.ended(b)) };
         let (x, y) = (reals(&a), reals(&b));
         let made = |cells| Value::made_of(Cells::Real(cells), &[&a, &b]);
         let factors = |of: &Value<R>| of.factors.as_ref().map(|both| (reals(&both.0), reals(&both.1)));
-        match op {
+        let value = match op {
             Binary::Mul => {
                 let factors = self.contract.then(|| Rc::new((a.clone(), b.clone())));
                 Value { factors, ..made(zip(&x, &y, |x, y| x * y)) }
@@ -97,7 +106,20 @@ impl Arithmetic<'_> {
                     (None, None) => zip(&x, &y, |x, y| if minus { x - y } else { x + y }),
                 })
             }
+        };
+        let of = || [a.clone(), b.clone()];
+        match op {
+            Binary::Add | Binary::Sub if self.by_level => {
+                with(value, Written::Sum { minus: op == Binary::Sub, of: of() })
+            }
+            Binary::Mul if self.by_level => with(value, Written::Product(of())),
+            _ => value,
         }
+    }
+
+    /// A value of which no sum is made any more, but which is still written as it was.
+    fn ended<R: Real>(self, value: Value<R>) -> Value<R> {
+        if value.is_sum() { self.settled(value) } else { value }
     }
 
     /// `-a`
@@ -106,11 +128,13 @@ impl Arithmetic<'_> {
             Cells::Int(cells) => Cells::Int(map(cells, i32::wrapping_neg)),
             Cells::Real(_) | Cells::Bool(_) => Cells::Real(map(&reals(a), |x| -x)),
         };
-        Value::made_of(cells, &[a])
+        let value = Value::made_of(cells, &[a]);
+        if self.by_level { with(value, Written::Negated(a.clone())) } else { value }
     }
 
     /// `a < b` and its like.
     pub fn compared<R: Real>(self, relation: Relation, a: &Value<R>, b: &Value<R>) -> Value<R> {
+        let (a, b) = (&self.settled(a.clone()), &self.settled(b.clone()));
         fn holds<T: PartialOrd>(relation: Relation, a: T, b: T) -> bool {
             match relation {
                 Relation::Lt => a < b,
@@ -162,6 +186,7 @@ impl Arithmetic<'_> {
 
     /// `if condition { yes } else { no }`
     pub fn chosen<R: Real>(self, condition: &Value<R>, yes: &Value<R>, no: &Value<R>) -> Value<R> {
+        let (yes, no) = (&self.settled(yes.clone()), &self.settled(no.clone()));
         fn select<T: Copy>(truths: &[bool], yes: &[T], no: &[T]) -> Rc<[T]> {
             truths.iter().enumerate().map(|(n, &truth)| if truth { yes[n] } else { no[n] }).collect()
         }
@@ -170,7 +195,8 @@ impl Arithmetic<'_> {
             // The other branch is as if it were not written, but for its kind.
             let (branch, other) = if truth[0] { (yes, no) } else { (no, yes) };
             let branch = if is_whole(branch) && !is_whole(other) { widened(branch) } else { branch.clone() };
-            return Value { factors: None, ..branch };
+            let range = joined(condition.range, joined(yes.range, no.range));
+            return Value { factors: None, range, ..branch };
         }
         let cells = match (&yes.cells, &no.cells) {
             (Cells::Bool(yes), Cells::Bool(no)) => Cells::Bool(select(&truth, yes, no)),
@@ -191,6 +217,8 @@ impl Arithmetic<'_> {
 
     /// A function of the language, of one value for each of its arguments.
     pub fn function<R: Real>(self, name: &str, of: &[&Value<R>]) -> Option<Value<R>> {
+        let of: Vec<Value<R>> = of.iter().map(|value| self.settled((*value).clone())).collect();
+        let of: &[&Value<R>] = &of.iter().collect::<Vec<_>>();
         let whole = of.iter().all(|value| is_whole(value));
         let cells = match (name, of) {
             ("min" | "max", [first, rest @ ..]) => {
@@ -227,6 +255,7 @@ impl Arithmetic<'_> {
 
     /// The smaller or the larger of two numbers.
     pub fn extreme<R: Real>(self, larger: bool, a: &Value<R>, b: &Value<R>) -> Value<R> {
+        let (a, b) = (&self.settled(a.clone()), &self.settled(b.clone()));
         let cells = if is_whole(a) && is_whole(b) {
             let pick = if larger { i32::max } else { i32::min };
             Cells::Int(zip(&wholes(a), &wholes(b), pick))

@@ -9,7 +9,7 @@ use stencilc_compiler::ir::Binary;
 
 impl<'a, R: Real> Evaluator<'a, R> {
     pub(super) fn arithmetic(&self) -> Arithmetic<'a> {
-        Arithmetic { domain: self.domain, contract: self.given.contract }
+        Arithmetic { domain: self.domain, contract: self.given.contract, by_level: self.by_level }
     }
 
     fn everywhere(&self, cells: Cells<R>) -> Result<Parts<R>> {
@@ -51,7 +51,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
                 Ok(self.value(*inner)?.map(|value| arithmetic.not(&value)))
             }
             Expr::Infix(Infix::Power, base, exponent) => {
-                let base = self.value(*base)?.named();
+                let base = self.value(*base)?.named(self.arithmetic());
                 let exponent = self.whole(*exponent)?;
                 let one = Value::plain(Cells::Int(domain.all(1)), true);
                 let arithmetic = self.arithmetic();
@@ -63,7 +63,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
             }
             Expr::Index(base, parts) => self.index(*base, parts),
             Expr::Component(base, part) => {
-                let base = self.value(*base)?.named();
+                let base = self.value(*base)?.named(self.arithmetic());
                 let index: usize = part.text.parse().map_err(|_| "a part that is no number")?;
                 part_of(base, index)
             }
@@ -137,7 +137,10 @@ impl<'a, R: Real> Evaluator<'a, R> {
         let domain = self.domain;
         let known = |cells| Ok(Parts::One(Value::plain(cells, false)));
         match name {
-            "k" => return known(Cells::Int(domain.cells(|_, _, level| level as i32))),
+            "k" => {
+                let level = Value::plain(Cells::Int(domain.cells(|_, _, level| level as i32)), false);
+                return Ok(Parts::One(Value { range: Some([0, 0]), ..level }));
+            }
             "nk" => return known(Cells::Int(domain.all(domain.grid.nk as i32))),
             "pi" => return self.everywhere(Cells::Real(domain.all(R::of(std::f64::consts::PI)))),
             _ => {}
@@ -153,7 +156,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
     pub(super) fn block(&mut self, block: &'a Block) -> Result<Parts<R>> {
         let mark = self.locals.len();
         for binding in &block.lets {
-            let value = self.value(binding.value)?.named();
+            let value = self.value(binding.value)?.named(self.arithmetic());
             let name = binding.names.first().ok_or("a let without a name")?;
             self.locals.push((name.text.clone(), Binding::Value(value)));
         }
@@ -213,7 +216,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
                 is_offset = true;
             }
         }
-        let base = self.value(base)?.named();
+        let base = self.value(base)?.named(self.arithmetic());
         if is_offset {
             return Ok(base.shifted(self.domain, offset));
         }
@@ -237,12 +240,15 @@ impl<'a, R: Real> Evaluator<'a, R> {
     }
 
     fn call(&mut self, function: &'a Function, arguments: Vec<Parts<R>>) -> Result<Parts<R>> {
+        let arithmetic = self.arithmetic();
         let names = function.params.iter().map(|name| name.text.clone());
-        let locals = names.zip(arguments.into_iter().map(|value| Binding::Value(value.named()))).collect();
+        let locals = names.zip(arguments.into_iter().map(|value| Binding::Value(value.named(arithmetic)))).collect();
         let caller = std::mem::replace(&mut self.locals, locals);
         let value = self.block(&function.body);
         self.locals = caller;
-        Ok(value?.named())
+        // What it returns may go on as a sum; all else of how it is written ends here.
+        let ends = |value: Value<R>| if value.is_sum() { value } else { arithmetic.settled(value) };
+        Ok(value?.map(|value| Value { factors: None, decided: None, ..ends(value) }))
     }
 
     fn call_own(&self, name: &str, arguments: Vec<Parts<R>>) -> Result<Parts<R>> {

@@ -6,6 +6,7 @@
 
 mod arithmetic;
 mod expression;
+mod order;
 mod real;
 mod value;
 
@@ -76,8 +77,15 @@ fn evaluate_in<R: Real>(file: &File, given: Given) -> Result<Evaluated> {
     let mut margin = [around, around, 2];
     loop {
         let domain = Domain { grid: given.grid, adjacency: given.adjacency, margin };
-        let evaluator =
-            Evaluator::<R> { file, given, domain, locals: Vec::new(), own: Vec::new(), constants: BTreeMap::new() };
+        let evaluator = Evaluator::<R> {
+            file,
+            given,
+            domain,
+            locals: Vec::new(),
+            own: Vec::new(),
+            constants: BTreeMap::new(),
+            by_level: false,
+        };
         let (reach, evaluated) = evaluator.run()?;
         let reach = if given.adjacency.is_some() { [0, 0, reach[2]] } else { reach };
         if (0..3).all(|axis| reach[axis] <= margin[axis] as i64) {
@@ -106,6 +114,8 @@ struct Evaluator<'a, R> {
     locals: Vec<(String, Binding<'a, R>)>,
     /// Constants of the file.
     constants: BTreeMap<String, Parts<R>>,
+    /// Whether the stencil says so of its sums.
+    by_level: bool,
 }
 
 impl<'a, R: Real> Evaluator<'a, R> {
@@ -157,7 +167,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
             return Ok(value.clone());
         }
         let locals = std::mem::take(&mut self.locals);
-        let value = self.value(constant.value)?.named();
+        let value = self.value(constant.value)?.named(self.arithmetic());
         self.locals = locals;
         let value = match &constant.typed {
             Some(Typed { stored, .. }) => value.map(|value| self.typed(value, stored.name())),
@@ -177,7 +187,9 @@ impl<'a, R: Real> Evaluator<'a, R> {
         });
         let mut assigned: Vec<(&str, Value<R>)> = Vec::new();
         let mut fields: Vec<(&str, &Fields)> = Vec::new();
-        for statement in &stencil.ok_or("a file without a stencil")?.statements {
+        let statements = &stencil.ok_or("a file without a stencil")?.statements;
+        self.by_level = statements.iter().any(|statement| matches!(statement, Statement::SumsByLevel(_)));
+        for statement in statements {
             match statement {
                 Statement::Field(declared) => {
                     for name in &declared.names {
@@ -201,16 +213,17 @@ impl<'a, R: Real> Evaluator<'a, R> {
                     self.own.push((function.name.text.clone(), Binding::Function(function)));
                 }
                 Statement::Let(binding) => {
-                    let value = self.value(binding.value)?.named();
+                    let value = self.value(binding.value)?.named(self.arithmetic());
                     let name = binding.names.first().ok_or("a let without a name")?;
                     self.own.push((name.text.clone(), Binding::Value(value)));
                 }
                 Statement::Assign(assign) => {
                     let target = assign.targets.first().ok_or("an assignment to nothing")?;
-                    assigned.push((&target.name.text, self.one(assign.value)?));
+                    let value = self.one(assign.value)?;
+                    assigned.push((&target.name.text, self.arithmetic().settled(value)));
                 }
                 // What is shown takes no part in what is computed.
-                Statement::Print(_) => {}
+                Statement::Print(_) | Statement::SumsByLevel(_) => {}
                 Statement::Sweep(_) => return Err("a construct of a later version".into()),
                 Statement::Repeat(_) | Statement::Boundary(_) | Statement::Reduce(_) => {
                     return Err("a construct that belongs in no stencil".into());
@@ -281,6 +294,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
         Ok(Value {
             columns: horizontal.then(|| columns.cells(|i, j, _| exists(i, ni) && exists(j, nj))),
             levels: levels.map(|levels| line.cells(|_, _, level| exists(level, levels))),
+            range: levels.map(|_| [0, 0]),
             known: false,
             ..Value::plain(cells, false)
         })

@@ -1,5 +1,7 @@
 //! Values over all cells of a grid, and which of them may be looked at.
 
+use super::arithmetic::Arithmetic;
+use super::order::{Written, joined};
 use super::real::Real;
 use std::rc::Rc;
 use stencilc_compiler::grid::{Adjacency, Grid};
@@ -117,6 +119,10 @@ pub struct Value<R> {
     pub constant: bool,
     /// If it is written as a product: of what.
     pub factors: Option<Rc<(Value<R>, Value<R>)>>,
+    /// Its lowest and highest level that it reads, counted from the cell's; nothing of what reads none.
+    pub range: Option<[i64; 2]>,
+    /// How it was written, where sums are put in order.
+    pub written: Option<Rc<Written<R>>>,
     /// How far away, along i, j and k and to either side, the cells are that it depends on.
     pub reach: [i64; 3],
 }
@@ -138,8 +144,8 @@ impl<R: Real> Parts<R> {
     }
 
     /// With a name: nothing of how it was written is left.
-    pub fn named(self) -> Parts<R> {
-        self.map(|value| Value { factors: None, decided: None, ..value })
+    pub fn named(self, own: Arithmetic<'_>) -> Parts<R> {
+        self.map(|value| Value { factors: None, decided: None, ..own.settled(value) })
     }
 
     /// The value there, `by` cells away.
@@ -160,7 +166,18 @@ impl<R: Real> Value<R> {
     /// A value that reads nothing.
     pub fn plain(cells: Cells<R>, constant: bool) -> Value<R> {
         let (columns, levels, decided, factors) = (None, None, None, None);
-        Value { cells, columns, levels, decided, known: true, constant, factors, reach: [0; 3] }
+        Value {
+            cells,
+            columns,
+            levels,
+            decided,
+            known: true,
+            constant,
+            factors,
+            range: None,
+            written: None,
+            reach: [0; 3],
+        }
     }
 
     /// A value made of others, all of which are always looked at.
@@ -169,6 +186,7 @@ impl<R: Real> Value<R> {
         for part in of {
             value.columns = both(&value.columns, &part.columns);
             value.levels = both(&value.levels, &part.levels);
+            value.range = joined(value.range, part.range);
             value.known &= part.known;
             value.constant &= part.constant;
             for axis in 0..3 {
@@ -210,6 +228,7 @@ impl<R: Real> Value<R> {
         for axis in 0..3 {
             reach[axis] += by[axis].abs();
         }
-        Value { cells, columns, levels, reach, decided: None, factors: None, ..self }
+        let range = self.range.map(|range| range.map(|level| level + by[2]));
+        Value { cells, columns, levels, range, reach, decided: None, factors: None, written: None, ..self }
     }
 }

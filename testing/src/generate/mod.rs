@@ -22,7 +22,10 @@ pub fn program(seed: u64) -> Program {
         vars: Vec::new(),
         functions: Vec::new(),
         seen: Varies::default(),
+        by_level: false,
     };
+    // By numbers of its own, so that most programs are what they would be without it.
+    generator.by_level = generator.rng.clone().u32(0..100) < 25;
     generator.program()
 }
 
@@ -35,6 +38,8 @@ struct Generator {
     functions: Vec<Function>,
     /// Along which axes what was written since this was last cleared varies.
     seen: Varies,
+    /// Whether sums are added level by level: then most of what is read lies on other levels, up to four away.
+    by_level: bool,
 }
 
 /// Where an expression stands.
@@ -157,6 +162,9 @@ impl Generator {
                 parts.push(('k', self.terms(-1, context)));
             } else if up && self.chance(60) {
                 parts.push(('k', self.terms(1, context)));
+            } else if self.by_level && self.chance(70) {
+                let by = self.pick(&[-1, 1, -1, 1, -2, 2, -3, 3, 4]);
+                parts.push(('k', self.terms(by, context)));
             } else if self.chance(12) {
                 let by = self.pick(&[-1, 1, -1, 1, -2, 2]);
                 parts.push(('k', self.terms(by, context)));

@@ -79,6 +79,9 @@ impl Generator {
         }
         // At file level the order is free.
         self.rng.shuffle(&mut items);
+        if self.by_level {
+            statements.insert(0, Statement::SumsByLevel);
+        }
         Program { items, name, statements }
     }
 

@@ -24,6 +24,9 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     {
         return Some(found);
     }
+    if let Some(found) = order(stop) {
+        return Some(found);
+    }
     if stop.at_start() && (RESERVED.contains(&stop.found) || stop.found == "(") {
         return stop.known("misplaced");
     }
@@ -35,6 +38,19 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         return stop.known("test").or_else(|| stop.known("words")).or_else(|| parted(stop));
     }
     stop.known("words").or_else(|| parted(stop)).or_else(|| two_words(stop))
+}
+
+/// `sum by level`, `sums by levels`, `sums_by_level`: nearly what puts sums in order.
+fn order(stop: &Stop) -> Option<Diagnostic> {
+    let rest = stop.rest.split(['\n', ';', '}']).next().unwrap_or_default();
+    let line = format!("{}{rest}", stop.statement);
+    let words: Vec<&str> = line.split([' ', '_', '-']).filter(|word| !word.is_empty()).take(3).collect();
+    let [sums, by, level] = words[..] else { return None };
+    let level = level.split(|letter: char| !letter.is_alphanumeric()).next()?;
+    let is_meant = ["sum", "sums"].contains(&sums) && by == "by" && ["level", "levels"].contains(&level);
+    let found =
+        Diagnostic::error(stop.first_span, "sums are added level by level where a stencil says so in three words");
+    is_meant.then(|| found.label("not as it is written").help("write `sums by level`"))
 }
 
 /// `lett x = a`, `inn a`: two words, the first nearly one of ours.
