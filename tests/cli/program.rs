@@ -169,3 +169,16 @@ fn wrong_calls_of_programs() {
     let report: serde_json::Value = serde_json::from_str(&text(&output.stdout)).unwrap();
     assert_eq!((&report["steps"]["total"], &report["steps"]["done"]), (&5.into(), &2.into()));
 }
+
+/// What it conserves and how fast its waves are, its own tests say.
+#[test]
+fn the_fluid_of_the_examples_flows_as_it_should() {
+    let folder = Folder::new();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/taylor_green/navier_stokes.stn");
+    let tested = folder.run(&format!("test {path}"));
+    assert!(text(&tested.stdout).ends_with("in all: 3 passed\n"), "{}", text(&tested.stderr));
+    let plans = "--fuse merged --steps 1 --times 2 --access tile --storage regular --grid 9x8x10";
+    let verified = folder.run(&format!("verify {path} --program navier_stokes {plans}"));
+    let said = text(&verified.stdout);
+    assert!(said.contains("in all: 2 equal"), "{said}{}", text(&verified.stderr));
+}

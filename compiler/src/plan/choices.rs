@@ -1,10 +1,12 @@
 //! What can be chosen, and what of it fits together.
 
 use super::belongs::SOME;
-use super::{KnownGrid, Plan, Target};
+use super::{KnownGrid, Plan, Target, prepare};
 use crate::access::knobs::{self, Knob, Knobs, Setting};
 use crate::access::{self, ACCESSES, Access, LevelsPerThread, Needs};
+use crate::analysis::cost::cost;
 use crate::analysis::extents::{Extents, extents};
+
 use crate::diagnostic::Refusal;
 use crate::gpu::{CONSTANT, MOST_THREADS, SHARED, WARP};
 use crate::grid::Form;
@@ -246,12 +248,15 @@ pub enum Open {
 }
 
 /// Whether patches are usually the fastest for stencils on cells of so many levels: a warp has a level a lane, neighbours are read, and
-/// few enough fields move that registers hold what a patch reads of all of them. How fast they are is in docs/performance.md.
+/// few enough fields move, and little enough is computed, that registers hold what a patch needs at once. How fast they are is in
+/// docs/performance.md.
 fn are_for_patches(stencils: &[Stencil], levels: usize) -> bool {
     let is_few = |own: &Stencil| {
         let roles = own.fields.iter().map(|(_, field)| field.role);
         let moved: usize = roles.map(|role| usize::from(role.is_read()) + usize::from(role.is_written())).sum();
-        own.sweeps.is_empty() && moved <= MOST_MOVED
+        own.sweeps.is_empty()
+            && moved <= MOST_MOVED
+            && cost(&prepare(own, Precision::F64, true), Precision::F64).flops <= MOST_FLOPS
     };
     let reads_neighbours = |own: &Stencil| extents(own) != Extents::default();
     levels >= WARP && stencils.iter().all(is_few) && stencils.iter().any(reads_neighbours)
@@ -259,6 +264,9 @@ fn are_for_patches(stencils: &[Stencil], levels: usize) -> bool {
 
 /// Fields that are read and written with which patches are usually the fastest: with more, registers leave room for too few warps.
 const MOST_MOVED: usize = 4;
+
+/// Floating-point operations with which they are usually the fastest, where each cell computes all that it needs.
+const MOST_FLOPS: usize = 64;
 
 /// The strategy for cells that stand in no rows, where it is the fastest.
 const PATCHES: &str = "patches";
@@ -428,4 +436,44 @@ pub(super) fn check_shared(plan: &Plan) -> Result<(), Refusal> {
         Some([x, y, z]) => format!("give a smaller block, --block {x}x{y}x{z}; or {other}"),
         None => other.to_owned(),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+
+    /// Those for which patches were measured to be faster, and slower.
+    #[test]
+    fn patches_are_usual_where_they_are_faster() {
+        let has_patches = |text: &str, name: &str, levels: usize| {
+            let stencils = crate::check(&Source::new("own", text)).stencils;
+            let stencil: Vec<Stencil> = stencils.into_iter().filter(|own| own.name == name).collect();
+            assert_eq!(stencil.len(), 1, "{name}");
+            Choices::default().on_cells(&stencil, Some(levels), Open::Kernel).access == PATCHES
+        };
+        macro_rules! own {
+            ($file:literal) => {
+                include_str!(concat!("../../../stencils/", $file, ".stn"))
+            };
+        }
+        let faster = [
+            (own!("laplap"), "laplap"),
+            (own!("diffusion4"), "diffuse"),
+            (own!("heat27"), "heat27"),
+            (own!("terrain_slope"), "terrain_slope"),
+            (own!("hdiff"), "hdiff"),
+            (own!("acoustic8"), "acoustic8"),
+            (own!("gray_scott"), "gray_scott"),
+        ];
+        faster.iter().for_each(|(text, name)| assert!(has_patches(text, name, 64), "{name}"));
+        let slower = [
+            (own!("advection5"), "advection5"),
+            (own!("frontal"), "frontal"),
+            (own!("fastwaves"), "fastwaves"),
+            (own!("grad_div"), "grad_div6"),
+        ];
+        slower.iter().for_each(|(text, name)| assert!(!has_patches(text, name, 64), "{name}"));
+        assert!(!has_patches(own!("laplap"), "laplap", 31));
+    }
 }
