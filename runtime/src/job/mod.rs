@@ -41,6 +41,24 @@
 //! assert_eq!(run.done(), 100);
 //! # Ok::<(), stencilc_runtime::Error>(())
 //! ```
+//!
+//! A program that depends on this crate says where it is. Profiles are always those of the program that is built, so what this project's own
+//! `Cargo.toml` does to be built sooner has to be said there, too:
+//!
+//! ```toml
+//! [dependencies]
+//! stencilc-compiler = { path = "stencilc/compiler" }
+//! stencilc-runtime = { path = "stencilc/runtime" }
+//!
+//! [profile.release.package]
+//! stencilc-compiler = { opt-level = 1 }
+//! stencilc-runtime = { opt-level = 2 }
+//! plotters = { opt-level = 1 }
+//! tera = { opt-level = 1 }
+//! ```
+//!
+//! What errors advise is said in the options of the command line: `--grid` is [`Job::on`], `--in` [`Job::array`], `--set` [`Job::set`],
+//! `--draw` [`Job::drawing`], `--precision` and the choice of a kernel [`Job::choices`].
 
 mod call;
 mod prints;

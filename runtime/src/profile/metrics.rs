@@ -13,7 +13,7 @@ pub enum Unit {
     PerCycle,
     /// Requests of a warp.
     Requests,
-    /// Pieces of [`SECTOR`] bytes.
+    /// Pieces of [`SECTOR`](stencilc_compiler::gpu::SECTOR) bytes.
     Sectors,
     /// Bytes.
     Bytes,
