@@ -2,6 +2,7 @@
 
 use crate::common::{combinations, combinations_for, lowered, problem, stencils, translation_unit};
 use rayon::prelude::*;
+use stencilc_compiler::access::{self, LevelsPerThread};
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
@@ -45,17 +46,26 @@ fn every_combination_compiles() {
                     own.fastest != fastest && is_plain && own.suits(&stencil)
                 });
                 let units =
-                    [translation_unit(&problem, combinations_for(&stencil)), translation_unit(&problem, by_levels)];
+                    [combinations_for(&stencil).collect::<Vec<Choices>>(), by_levels.collect()].map(|choices| {
+                        let (text, kernels) = translation_unit(&problem, choices.iter().cloned());
+                        (text, kernels, choices)
+                    });
                 // With levels fastest kernels differ in how they find their cells alone: one architecture is enough.
                 let all = ARCHITECTURES.map(|arch| (arch, &units[0])).into_iter().chain([("sm_90", &units[1])]);
-                for (arch, (text, kernels)) in all {
+                for (arch, (text, kernels, choices)) in all {
                     let resources = compiled(name, text, arch);
                     assert_eq!(resources.len(), *kernels);
-                    // The file of all constructs is no stencil that anyone would run. Loops over levels of `grad_div` on tables hold
-                    // 24 distances and the values of several levels, and spill kilobytes: nobody gets these without asking for them.
-                    for resource in
-                        resources.into_iter().filter(|_| !["constructs", "grad_div"].contains(&name.as_str()))
-                    {
+                    // The file of all constructs is no stencil that anyone would run.
+                    for resource in resources.into_iter().filter(|_| name != "constructs") {
+                        // Loops over levels of `grad_div` hold 24 distances and the values of several levels, and spill kilobytes; its
+                        // patches spill 260 bytes in `f64` on sm_100. Nobody gets these without asking for them.
+                        let number: usize = resource.kernel.trim_start_matches("kernel_").parse().unwrap();
+                        let own = &choices[number];
+                        let access = access::find(&own.access).unwrap();
+                        let is_one = access.levels(&own.knobs) == LevelsPerThread::One && !access.has_patches();
+                        if name == "grad_div" && !is_one {
+                            continue;
+                        }
                         // ptxas now and then spills a few addresses even where it has registers left. In `frontal` it keeps
                         // constants of `pow` in 24 bytes of the stack, around the rare paths that are called.
                         let allowed = if name == "frontal" { 144 } else { 48 };

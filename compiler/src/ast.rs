@@ -207,7 +207,7 @@ pub enum Statement {
     Repeat(Repeat),
     /// What reads beyond the edges mean.
     Boundary(Boundary),
-    /// `sums by level`: sums may be added in that order.
+    /// `sums by level`: sums are added in that order.
     SumsByLevel(Span),
 }
 
