@@ -8,6 +8,7 @@ mod mesh_program;
 mod picture;
 mod program;
 mod text;
+mod walks;
 
 use crate::args::given::Names;
 use crate::args::mesh::MeshArgs;
@@ -120,7 +121,8 @@ pub fn explain(args: &Args, json: bool) -> Result<()> {
 
     // Every combination is planned for any grid: what it looks up is the same, whatever the grid.
     // Not every strategy goes through a column, as sweeps need, and of those that could some may have no room for it.
-    let is_idle = |choices: &Choices| !choices.suits(&prepared);
+    // Those that walk along k look nothing up, and have a section of their own.
+    let is_idle = |choices: &Choices| !choices.suits(&prepared) || choices.walks();
     args.launch.given.refuse_idle(&args.launch.every(args.precision).collect::<Vec<_>>())?;
     let choices = args.launch.every(args.precision).filter(|choices| !is_idle(choices));
     let planned: Vec<_> = choices.map(|choices| (choices.clone(), plan::plan(&prepared, &choices, None))).collect();
@@ -139,7 +141,8 @@ pub fn explain(args: &Args, json: bool) -> Result<()> {
         return Err(refusal.clone().into());
     }
     let subject = Explained { source: &input.source, stencil: &prepared, params: &params, drawn: &drawn };
-    let (explanation, refusal) = Explanation::new(&subject, args.precision, grid, &bounds, &kernels);
+    let (mut explanation, refusal) = Explanation::new(&subject, args.precision, grid, &bounds, &kernels);
+    explanation.walks = walks::WalkFacts::new(stencil, &prepared, args.precision, args.launch.code.contract);
     if json {
         terminal::json(&explanation)?;
     } else {

@@ -81,7 +81,8 @@ fn follow(lowered: &Lowered) -> Result<()> {
         demand(&prepared);
         interpreted(&problem)?;
         let mut seen = std::collections::HashSet::new();
-        let all = variants().filter(|own| own.suits(stencil));
+        // A kernel that walks along k is for one grid.
+        let all = variants().filter(|own| own.suits(stencil) && !own.walks());
         for choices in all.filter(|own| seen.insert((own.storage.clone(), own.access.clone()))) {
             match plan::plan(&prepared, &choices, None) {
                 Ok(plan) => assert!(!cuda::build(&plan)?.source.is_empty()),

@@ -19,7 +19,10 @@ use stencilc_runtime::verify::{Expected, Verdict, expect, plan_for};
 /// Every combination with the usual blocks, with small ones, and with 64-bit indices.
 fn choices(precision: Precision) -> Vec<Choices> {
     let usual = combinations();
-    let small = combinations().map(|choices| Choices { block: [8, 2, 3], ..choices }.with("slice", [3]));
+    let small = combinations().map(|choices| match choices.walks() {
+        true => Choices { block: [32, 1, 1], ..choices }.with("height", [3]).with("chunk", [2]).with("stage", [2]),
+        false => Choices { block: [8, 2, 3], ..choices }.with("slice", [3]),
+    });
     let wide =
         combinations().filter(|choices| choices.access == "idxvar").map(|choices| Choices { wide: true, ..choices });
     usual.chain(small).chain(wide).map(|choices| Choices { precision, ..choices }).collect()

@@ -58,12 +58,13 @@ fn every_combination_compiles() {
                     // The file of all constructs is no stencil that anyone would run.
                     for resource in resources.into_iter().filter(|_| name != "constructs") {
                         // Loops over levels of `grad_div` hold 24 distances and the values of several levels, and spill kilobytes; its
-                        // patches spill 260 bytes in `f64` on sm_100. Nobody gets these without asking for them.
+                        // patches spill 260 bytes in `f64` on sm_100; and where values of fields wait for later planes, 108 do for each
+                        // cell. Nobody gets these without asking for them.
                         let number: usize = resource.kernel.trim_start_matches("kernel_").parse().unwrap();
                         let own = &choices[number];
                         let access = access::find(&own.access).unwrap();
                         let is_one = access.levels(&own.knobs) == LevelsPerThread::One && !access.has_patches();
-                        if name == "grad_div" && !is_one {
+                        if name == "grad_div" && (!is_one || own.access == "queue") {
                             continue;
                         }
                         // ptxas now and then spills a few addresses even where it has registers left. In `frontal` it keeps
@@ -102,7 +103,7 @@ fn kernels_for_any_grid_compile() {
         // What a thread keeps of sweeps depends on the grid.
         for stencil in lowered(name, text).into_iter().filter(|stencil| stencil.sweeps.is_empty()) {
             let prepared = plan::prepare(&stencil, Precision::F64, true);
-            for choices in combinations() {
+            for choices in combinations().filter(|choices| !choices.walks()) {
                 for wide in [false, true] {
                     let plan = plan::plan(&prepared, &Choices { wide, ..choices.clone() }, None).unwrap();
                     let built = cuda::build(&plan).unwrap();
@@ -123,7 +124,7 @@ stencil chain {{ in a; out b; let a1 = filter(a)\n{lets}b = a10 }}"
     );
     let stencil = &lowered("chain", &text)[0];
     let prepared = plan::prepare(stencil, Precision::F64, true);
-    for choices in combinations() {
+    for choices in combinations().filter(|choices| !choices.walks()) {
         let plan = match plan::plan(&prepared, &choices, None) {
             // 440 distances of 32 columns are more than shared memory holds.
             Err(refusal) if choices.access == "shared" && refusal.message.contains("would share 56448 bytes") => {
@@ -174,7 +175,7 @@ fn no_choice_of_whole_numbers_becomes_a_minimum() {
         ["min.s32", "max.s32", "min.u32", "max.u32", "min.s64", "max.s64"].iter().any(|word| ptx.contains(word))
     };
     let prepared = plan::prepare(stencil, Precision::F64, true);
-    for choices in combinations() {
+    for choices in combinations().filter(|choices| !choices.walks()) {
         let plan = plan::plan(&prepared, &choices, None).unwrap();
         let text = cuda::print(&plan).unwrap().text;
         assert!(!has_extreme(&text), "{text}");

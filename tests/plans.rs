@@ -97,13 +97,13 @@ fn every_plan_of_every_program_equals_the_interpreter() {
         programs().par_iter().enumerate().map(|(number, program)| check(number, program)).collect();
     insta::assert_snapshot!(found.join("\n"), @r"
     rigid_box: separate 1, merged 1, recomputed 1
-    diffusion4: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 2, tiled 1, tiled 2, persistent 1, resident 1
-    grad_div: separate 1, merged 1, recomputed 1
-    patterns: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 2, tiled 1, tiled 2, persistent 1, resident 1
-    heat_periodic: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 2, tiled 1, tiled 2, persistent 1, resident 1
+    diffusion4: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 2, tiled 1, tiled 2, walked 1, persistent 1, resident 1
+    grad_div: separate 1, merged 1, recomputed 1, walked 1
+    patterns: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 2, tiled 1, tiled 2, walked 1, persistent 1, resident 1
+    heat_periodic: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 2, tiled 1, tiled 2, walked 1, persistent 1, resident 1
     heat_walls: separate 1, merged 1, recomputed 1
     heat_insulated: separate 1, merged 1, recomputed 1
     heat_rim: separate 1, merged 1, recomputed 1
-    shallow_water: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 2, tiled 1, tiled 2, persistent 1, resident 1
+    shallow_water: separate 1, merged 1, recomputed 1, recomputed 2, streamed 1, streamed 2, tiled 1, tiled 2, walked 1, persistent 1, resident 1
     ");
 }

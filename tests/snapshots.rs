@@ -79,6 +79,9 @@ fn the_full_matrix_of_a_tiny_stencil() {
     for choices in combinations() {
         for precision in [Precision::F32, Precision::F64] {
             for grid in [None, Some(Grid::rows(16, 16, 4))] {
+                if choices.walks() && grid.is_none() {
+                    continue;
+                }
                 let choices = Choices { precision, ..choices.clone() };
                 let known = if grid.is_some() { "grid" } else { "any" };
                 let name = format!("tiny-{}-{}-{}-{known}", choices.storage, choices.access, precision.name());
@@ -126,8 +129,13 @@ fn the_text_is_the_same_every_time() {
     for (name, text) in stencils() {
         let stencil = || lowered(&name, &text).remove(0);
         for choices in combinations_for(&stencil()) {
-            // What a thread keeps of sweeps depends on the grid.
-            let grid = (!stencil().sweeps.is_empty()).then_some(Grid::rows(128, 64, 20));
+            // What a thread keeps of sweeps depends on the grid, and how a block walks along k.
+            let needs_grid = !stencil().sweeps.is_empty() || choices.walks();
+            let grid = needs_grid.then_some(Grid::rows(128, 64, 20));
+            // It has to know the levels that are computed, too.
+            if choices.walks() && stencilc_compiler::analysis::levels::depend_on_params(&stencil()) {
+                continue;
+            }
             let print = || kernel(&stencil(), &choices, grid);
             assert_eq!(print(), print());
         }

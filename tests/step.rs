@@ -1,5 +1,6 @@
 //! Step kernels: each equals the interpreter bit for bit on the emulator, and leaves what is no cell as it was.
 
+mod planes;
 mod texts;
 mod tiled;
 

@@ -108,7 +108,7 @@ impl Launch {
     /// # Errors
     /// There are more blocks than a launch can have, or the machine does not tell its room.
     pub fn of<M: Machine>(plan: &Plan, known_grid: &KnownGrid, machine: &M, kernel: &M::Kernel) -> Result<Self> {
-        let mut launch = Self::new(plan.launch(known_grid)?, plan.choices.block);
+        let mut launch = Self { shared: plan.shared(), ..Self::new(plan.launch(known_grid)?, plan.choices.block) };
         if plan.blocks_stay()
             && let Some(room) = machine.blocks_at_once(kernel, &launch)?
         {

@@ -8,6 +8,9 @@ use stencilc_compiler::gpu::WARP;
 /// Shapes that are often among the fastest.
 const FEW: [[u32; 3]; 4] = [[64, 2, 1], [128, 1, 1], [64, 4, 1], [32, 2, 2]];
 
+/// The same of blocks that walk along k.
+const WALKING: [[u32; 3]; 4] = [[128, 4, 1], [64, 4, 1], [64, 6, 1], [128, 2, 1]];
+
 /// Lanes of a warp: blocks of fewer threads leave some of them idle.
 const LANES: u32 = WARP as u32;
 
@@ -48,13 +51,17 @@ impl Shapes {
     /// The blocks that are meant, for one strategy.
     fn of(self, access: &dyn Access) -> Vec<[u32; 3]> {
         let usual = access.block();
-        match self {
+        let all = match self {
             Self::Usual => vec![usual],
+            Self::Few if access.queue().is_some() => WALKING.to_vec(),
             Self::Few => [FEW.as_slice(), &[usual]].concat(),
             Self::Thesis => powers(usual[0].min(LANES), 512),
             Self::All => powers(1, 1024),
-            Self::One(block) => vec![block],
-        }
+            Self::One(block) => return vec![block],
+        };
+        // Blocks that walk along k are flat, and have whole warps along i.
+        let is_possible = |[x, _, z]: &[u32; 3]| access.queue().is_none() || *z == 1 && x.is_multiple_of(LANES);
+        all.into_iter().filter(is_possible).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::kernels::CostFacts;
 use super::level_facts::LevelFacts;
+use super::walks::WalkFacts;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -71,6 +72,8 @@ pub struct Explanation {
     pub intensity: f64,
     pub bounds: Vec<BoundFacts>,
     pub lookups: Vec<LookupFacts>,
+    /// What would wait if blocks walked along k, where other levels are read.
+    pub walks: Option<WalkFacts>,
 }
 
 #[derive(Serialize)]
@@ -275,6 +278,7 @@ impl Explanation {
             intensity: if bytes == 0 { 0.0 } else { flops as f64 / bytes as f64 },
             bounds: if cells == 0 { Vec::new() } else { machines.iter().map(bound_on).collect() },
             lookups: if cells == 0 { Vec::new() } else { kernels.iter().map(lookups_of).collect() },
+            walks: None,
             region,
         };
         (explanation, refusal)

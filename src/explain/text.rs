@@ -33,6 +33,7 @@ pub fn write(explained: &Explanation, arch: &str) -> String {
         memory(explained),
         bounds(explained),
         lookups(explained, arch),
+        super::walks::write(explained.walks.as_ref()),
         costs(explained),
     ];
     sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")

@@ -101,7 +101,11 @@ pub fn check_variants(problem: &Problem, is_chosen: impl Fn(usize) -> bool) -> u
     // Columns lie in the same ways, so of these fewer will do: another third for each length of a name.
     let by_column = of(Fastest::Levels).filter(|(number, _)| number % 3 == name.len() % 3 && is_chosen(number / 3));
     let choices = by_plane.chain(by_column).map(|(number, choices)| {
-        let block = if number % 3 == 0 { [6, 2, 3] } else { choices.block };
+        let block = match number % 3 {
+            _ if choices.walks() => [32, 2, 1],
+            0 => [6, 2, 3],
+            _ => choices.block,
+        };
         let constant = number % 5 == 0 && choices.storage == "compressed";
         let short_last = number % 4 == 0 && choices.storage != "regular";
         let tile = [[2, 2], [4, 3], [1, 2]][number % 3];

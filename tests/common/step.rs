@@ -7,7 +7,7 @@ use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{FieldId, Handle, Kind, Levels, Place, Precision, Stencil};
 use stencilc_compiler::kernel::{Meaning, StepData};
 use stencilc_compiler::plan::prepare;
-use stencilc_compiler::step::{Carry, Edge, Kernel, Rows, StepTask};
+use stencilc_compiler::step::{Carry, Edge, Kernel, Rows, StepTask, planes};
 use stencilc_runtime::Data;
 use stencilc_runtime::cache::library_cached;
 use stencilc_runtime::emulate::{Compiler, Emulator, Kernel as Loaded, Order, Settings, Source};
@@ -27,6 +27,8 @@ pub struct Fixture {
     pub before: Vec<Option<Data>>,
     pub params: Vec<Value>,
     pub edges: [Edge; 2],
+    /// What lies beyond the first and the last level.
+    pub edge_k: Edge,
 }
 
 impl Fixture {
@@ -38,7 +40,7 @@ impl Fixture {
             stencil,
             precision,
             contract: true,
-            grid: Some(Grid::rows(ni + 64, nj + 64, nk)),
+            grid: Some(Grid::rows(ni + 64, nj + 64, nk + 16)),
             adjacency: None,
             arrays: BTreeMap::new(),
             settings: BTreeMap::new(),
@@ -58,12 +60,28 @@ impl Fixture {
         let row = ni + padding[1];
         let rows = Rows { first: padding[0], row, plane: row * nj + padding[2] };
         let edges = [Edge::Periodic; 2];
-        Self { stencil, precision, extents, rows, inputs, before, params: problem.params, edges }
+        let params = problem.params;
+        Self { stencil, precision, extents, rows, inputs, before, params, edges, edge_k: Edge::Open }
     }
 
     pub fn subject(&self) -> StepTask<'_> {
         let Self { stencil, precision, extents, rows, edges, .. } = self;
         StepTask { stencil, precision: *precision, extents: *extents, rows: *rows, edges: *edges }
+    }
+
+    /// The levels that are computed, of a grid with what lies beyond its edges.
+    fn levels(&self, grid: Grid) -> std::ops::Range<usize> {
+        stencilc_compiler::analysis::region(&self.stencil, self.precision, grid, None, &self.params).unwrap().k
+    }
+
+    /// What a kernel that walks along k is asked for.
+    pub fn request(&self, queue: planes::Queue) -> planes::Request {
+        let [ni, nj, nk] = self.extents;
+        let computed = match self.edge_k {
+            Edge::Periodic => 0..nk,
+            Edge::Open => self.levels(Grid::rows(ni + 64, nj + 64, nk)),
+        };
+        planes::Request::of(&self.subject(), queue, computed, self.edge_k).unwrap()
     }
 
     /// What the interpreter computes from these inputs, on every cell.
@@ -72,9 +90,19 @@ impl Fixture {
         let reach = extents(&self.stencil);
         let (left, right) = (-reach.low.i as usize, reach.high.i as usize);
         let (top, bottom) = (-reach.low.j as usize, reach.high.j as usize);
-        let grid = Grid::rows(ni + left + right, nj + top + bottom, nk);
+        let [below, above] = match self.edge_k {
+            Edge::Periodic => {
+                let high = self.levels(Grid::rows(ni + 64, nj + 64, nk + 16));
+                [high.start, nk + 16 - high.end]
+            }
+            Edge::Open => [0; 2],
+        };
+        let grid = Grid::rows(ni + left + right, nj + top + bottom, nk + below + above);
         let wrapped = |place: Place| -> Vec<usize> {
-            let levels = 0..place.levels.count(nk);
+            let levels = (0..place.levels.count(grid.nk)).map(|k| match self.edge_k {
+                Edge::Periodic if place.levels != Levels::None => (k + nk * below - below) % nk,
+                Edge::Periodic | Edge::Open => k,
+            });
             if !place.horizontal {
                 return levels.collect();
             }
@@ -96,7 +124,9 @@ impl Fixture {
             .collect();
         let region =
             stencilc_compiler::analysis::region(&self.stencil, self.precision, grid, None, &self.params).unwrap();
-        assert_eq!((region.i.len(), region.j.len(), region.k.clone()), (ni, nj, 0..nk));
+        assert_eq!((region.i.len(), region.j.len()), (ni, nj));
+        let levels = region.k.clone();
+        assert!(self.edge_k == Edge::Open || levels == (below..below + nk));
         let inputs: Vec<Option<&Data>> = padded.iter().map(Option::as_ref).collect();
         let job = stencilc_runtime::interpreter::Job {
             stencil: &self.stencil,
@@ -110,18 +140,22 @@ impl Fixture {
         interpret(&job, &mut outputs, &|_| {}).unwrap();
         let cut = |data: Data, place: Place| {
             let cells = self.cells(place);
-            data.pick(cells.into_iter().map(|[i, j, k]| (k * grid.nj + j + top) * grid.ni + i + left))
+            let below = if place.levels == Levels::None { 0 } else { below };
+            data.pick(cells.into_iter().map(|[i, j, k]| ((k + below) * grid.nj + j + top) * grid.ni + i + left))
         };
         // What lies beyond an open edge is not as on the other side, and then the cell is not computed.
         let [is_open_i, is_open_j] = self.edges.map(|edge| edge == Edge::Open);
-        let is_left = |[i, j, _]: [usize; 3]| {
-            is_open_i && (i < left || i + right >= ni) || is_open_j && (j < top || j + bottom >= nj)
+        let is_left = |has_levels: bool, [i, j, k]: [usize; 3]| {
+            has_levels && !levels.contains(&(k + below))
+                || is_open_i && (i < left || i + right >= ni)
+                || is_open_j && (j < top || j + bottom >= nj)
         };
         let outputs = outputs.into_iter().zip(&self.before).zip(fields());
         let outputs = outputs.map(|((data, before), field)| {
             let mut data = cut(data?, field.place);
             let cells = self.cells(field.place);
-            let left = cells.into_iter().map(is_left).collect::<Vec<bool>>();
+            let has_levels = field.place.levels != Levels::None;
+            let left = cells.into_iter().map(|cell| is_left(has_levels, cell)).collect::<Vec<bool>>();
             keep_data(&mut data, before.as_ref()?, |index| !left[index]);
             Some(data)
         });

@@ -5,7 +5,9 @@ mod idxvar;
 pub mod knobs;
 mod naive;
 mod patches;
+mod queue;
 mod shared;
+pub mod swic;
 mod tile;
 mod warp;
 mod zloop;
@@ -17,6 +19,7 @@ use crate::ir::{FieldId, Path, Precision};
 use crate::kernel::build::{Builder, Computing};
 use crate::kernel::{ArrayId, ValueId};
 use crate::names::path_name;
+use crate::step::planes::Queue;
 use crate::storage::fastest::Fastest;
 use crate::storage::neighbors::Hop;
 use crate::storage::{Along, Coordinates, Origin, Sizes, Storage, Stride};
@@ -33,6 +36,8 @@ pub const ACCESSES: &[&dyn Access] = &[
     &zloop_sliced::ZLoopSliced,
     &tile::Tiles,
     &patches::Patches,
+    &swic::Swic,
+    &queue::InputQueue,
 ];
 
 /// A way to reach neighbours.
@@ -92,6 +97,11 @@ pub trait Access: Sync {
     /// Whether a thread's tile is a patch of columns, which is found in a grid of any neighbours.
     fn has_patches(&self) -> bool {
         false
+    }
+
+    /// What waits in registers while a block walks along k; nothing if no block does.
+    fn queue(&self) -> Option<Queue> {
+        None
     }
 
     /// Why it makes no sense for a storage, or cannot work with it.

@@ -87,6 +87,15 @@ pub fn kernel(plan: &Plan, doc: Vec<Comment>) -> Result<Cells, Refusal> {
         return Err(Refusal::new(format!("how many levels a thread keeps of the sweeps of `{name}` is not known"))
             .help("give the grid: --grid 512x512x64"));
     }
+    if plan.walk.is_none() && plan.access.queue().is_some() {
+        return Err(Refusal::new("which planes a block walks through depends on the grid, and that is not known")
+            .help("give the grid: --grid 512x512x64"));
+    }
+    if let Some(walk) = &plan.walk {
+        let how = walk.code.doc.first().cloned();
+        let doc = doc.into_iter().chain(how).collect();
+        return Ok(Cells { kernel: Kernel { doc, ..walk.code.clone() }, sites: Vec::new() });
+    }
     // The user's names first, so that they stay as they are.
     let mut names = Names::default();
     let (fields, params) = declared(plan, &mut names);

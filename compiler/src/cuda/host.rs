@@ -85,6 +85,8 @@ struct HostTexts {
     checks: Vec<String>,
     block: String,
     blocks: String,
+    /// Bytes of shared memory that the launch gives a block.
+    shared: u32,
     /// Threads of a block, if blocks stay.
     threads_that_stay: Option<u32>,
     arguments: Vec<String>,
@@ -197,6 +199,7 @@ impl<'a> Host<'a> {
             checks: self.checks(),
             block: format!("{x}, {y}, {z}"),
             blocks: blocks(plan),
+            shared: plan.shared(),
             threads_that_stay: plan.blocks_stay().then(|| x * y * z),
             arguments: kernel.parameters.iter().map(|parameter| self.argument(parameter)).collect(),
             args,
@@ -389,7 +392,7 @@ fn layout_text(plan: &Plan, place: &Identifier) -> Vec<String> {
     match known_grid {
         Some(known_grid) => {
             lines.push(format!("Computed: {}.", known_grid.region));
-            if plan.run_width().is_some() && plan.patches.is_some() {
+            if plan.walk.is_some() || plan.run_width().is_some() && plan.patches.is_some() {
                 lines.push("Of each array the first computed element is aligned to 16 bytes, or".into());
                 lines.push("cudaErrorInvalidValue is returned.".into());
             } else if let Some(width) = plan.run_width() {
@@ -474,6 +477,9 @@ fn turns(plan: &Plan) -> String {
 
 /// How many blocks are launched along x, y and z.
 fn blocks(plan: &Plan) -> String {
+    if let Some(walk) = &plan.walk {
+        return walk.launch.grid.map(|blocks| blocks.to_string()).join(", ");
+    }
     if plan.blocks_stay() {
         let blocks = format!("({} + 1) / 2", turns(plan));
         return format!("{blocks} < room ? {blocks} : room, 1, 1");

@@ -10,7 +10,7 @@ use crate::analysis::extents::{Extents, extents};
 use crate::diagnostic::Refusal;
 use crate::gpu::{CONSTANT, MOST_THREADS, SHARED, WARP};
 use crate::grid::Form;
-use crate::ir::{Precision, Stencil};
+use crate::ir::{Precision, Stencil, Store};
 use crate::kernel::Math;
 use crate::storage::fastest::{FASTEST, Fastest};
 use crate::storage::fields::{FIELDS, Fields};
@@ -106,7 +106,9 @@ pub fn variants() -> impl Iterator<Item = Choices> {
         all.flat_map(move |(fastest, (neighbors, layout, fields))| {
             let storage = fastest.of(*storage);
             let suits = move |access: &&&dyn Access| {
-                access.refusal(storage).is_none() && (neighbors == Neighbors::Direct || !access.has_patches())
+                access.refusal(storage).is_none()
+                    && (neighbors == Neighbors::Direct || !access.has_patches())
+                    && (fields == Fields::Soa || access.queue().is_none())
             };
             ACCESSES.iter().filter(suits).map(move |access| Choices {
                 access: access.name().into(),
@@ -126,7 +128,14 @@ impl Choices {
     /// Whether the strategy can compute a stencil: sweeps need a thread that goes through its whole column.
     pub fn suits(&self, stencil: &Stencil) -> bool {
         let levels = access::find(&self.access).map(|access| access.levels(&self.knobs));
-        stencil.sweeps.is_empty() || levels == Ok(LevelsPerThread::All)
+        let has_sweeps = !stencil.sweeps.is_empty();
+        (!has_sweeps || levels == Ok(LevelsPerThread::All)) && !self.misses_columns(stencil)
+    }
+
+    /// Whether blocks that walk along k would have to write what has no columns.
+    fn misses_columns(&self, stencil: &Stencil) -> bool {
+        let has_columns = |store: &Store| stencil.fields[store.field].place.horizontal;
+        self.walks() && !stencil.stores.iter().all(has_columns)
     }
 
     /// The same for a stencil, if which strategy computes it is left open: one with sweeps needs whole columns.
@@ -147,6 +156,11 @@ impl Choices {
             Open::Kernel | Open::Storage => self,
         };
         Self { storage: TABLES.to_owned(), ..own }
+    }
+
+    /// Whether blocks walk along k: on a grid that is known.
+    pub fn walks(&self) -> bool {
+        access::find(&self.access).is_ok_and(|own| own.queue().is_some())
     }
 
     /// Whether cells stand in rows, one beside the other.
@@ -312,6 +326,9 @@ pub(super) fn check(
         ))
         .help("give --storage compressed or --storage uncompressed"));
     }
+    if access.queue().is_some() {
+        super::walks::check(choices)?;
+    }
     let of_grid = [
         (choices.constant, "a table in constant memory is part of the kernel, so the grid must be known"),
         (!choices.share.is_empty(), "where the cells of a shared layout stand depends on the grid"),
@@ -336,6 +353,13 @@ pub(super) fn check(
 pub(super) fn check_sweeps(stencil: &Stencil, choices: &Choices, access: &dyn Access) -> Result<(), Refusal> {
     if choices.suits(stencil) {
         return Ok(());
+    }
+    if stencil.sweeps.is_empty() {
+        let (name, access) = (&stencil.name, access.name());
+        return Err(Refusal::new(format!(
+            "`{access}` access computes columns, and stencil `{name}` writes a field that has none"
+        ))
+        .help("give another access, as --access idxvar"));
     }
     let levels = match access.levels(&choices.knobs) {
         LevelsPerThread::Slice(_) => "a few levels",

@@ -7,6 +7,7 @@ mod patches;
 pub mod path_classes;
 pub mod phases;
 pub mod schedule;
+mod walks;
 
 use crate::access::{self, Access, LevelsPerThread, Neighbourhood, Shape, Wanted};
 use crate::diagnostic::Refusal;
@@ -15,6 +16,7 @@ use crate::grid::{Adjacency, Grid, Region, Topology};
 use crate::ir::{self, FieldId, Levels, Path, Precision, Role, Stencil, Stored, Verify};
 pub use crate::kernel::Math;
 use crate::kernel::build::Builder;
+use crate::step;
 use crate::storage::fields::{self, FieldSlot, Fields};
 use crate::storage::layouts::Layouts;
 use crate::storage::neighbors::{Hop, Neighbors};
@@ -102,6 +104,8 @@ pub struct Plan {
     pub kept: BTreeMap<FieldId, Kept>,
     /// If it computes patches of columns: what they are.
     pub patches: Option<Patches>,
+    /// If blocks walk along k: the kernel.
+    pub walk: Option<Box<step::Kernel>>,
 }
 
 /// The stencil as kernels and the interpreter compute it.
@@ -149,6 +153,9 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
         if let Some(Patches { lone, .. }) = &mut plan.patches {
             lone.wide = plan.wide;
             lone.known_grid = Some(known_grid.clone());
+        }
+        if let Some(queue) = access.queue() {
+            plan.walk = Some(Box::new(plan.walking(&known_grid, queue)?));
         }
         plan.known_grid = Some(known_grid);
     }
@@ -207,6 +214,7 @@ fn of_tile(
         phases,
         kept,
         patches: None,
+        walk: None,
     })
 }
 
@@ -348,6 +356,10 @@ impl Plan {
     /// How many elements of a field that follow each other are moved at once; nothing if each moves alone.
     pub fn run_width_of(&self, field: FieldId) -> Option<u32> {
         let declared = &self.stencil.fields[field];
+        if self.walk.is_some() {
+            let most = AT_ONCE / declared.stored.bytes(self.choices.precision);
+            return Some(most as u32).filter(|_| declared.place.horizontal);
+        }
         let width = self.run_width().filter(|_| declared.place.horizontal)?;
         if !self.access.has_patches() {
             return Some(width);
@@ -404,6 +416,11 @@ impl Plan {
     pub fn sizes(&self) -> &[(&'static str, &'static str)] {
         let all = self.storage.sizes();
         if self.access.has_patches() { &all[..1] } else { all }
+    }
+
+    /// Bytes of shared memory that a launch gives each block.
+    pub fn shared(&self) -> u32 {
+        self.walk.as_ref().map_or(0, |walk| walk.launch.shared)
     }
 
     /// How the computed columns stand in the plane.
@@ -478,6 +495,9 @@ impl Plan {
     pub fn launch(&self, known_grid: &KnownGrid) -> Result<[u32; 3], Refusal> {
         if self.patches.is_some() {
             return self.launch_of_patches(known_grid);
+        }
+        if let Some(walk) = &self.walk {
+            return Ok(walk.launch.grid);
         }
         let columns = self.storage.columns(&known_grid.region, &known_grid.layout);
         let columns = columns.iter().zip(self.tile.columns).map(|(range, tile)| range.len().div_ceil(tile as usize));

@@ -81,7 +81,7 @@ pub struct Flow {
 }
 
 /// The furthest that a kernel of rows may look.
-const REACH: u32 = 1 << 12;
+pub const REACH: u32 = 1 << 12;
 
 impl Window {
     /// From the smaller to the larger.
@@ -205,9 +205,9 @@ impl Flow {
         windows
     }
 
-    /// All that is looked at: rows, and what is the same on all columns.
-    pub fn sources(&self) -> impl Iterator<Item = Source> {
-        self.rows.iter().map(|row| row.source).chain(self.uniforms.iter().copied())
+    /// All that is looked at: what is the same on all columns, and rows.
+    pub fn sources(&self) -> Vec<Source> {
+        self.uniforms.iter().copied().chain(self.rows.iter().map(|row| row.source)).collect()
     }
 
     /// How many rows back a user that lags so much looks.

@@ -1,6 +1,6 @@
 //! What all kernels of whole steps are made of: arguments by the user's names, planes of arrays, values of bodies.
 
-use super::flow::{Flow, Source, Use, used};
+use super::flow::{Flow, REACH, Source, Use, used};
 use super::{Kernel, Launch, StepTask};
 use crate::cuda;
 use crate::diagnostic::Refusal;
@@ -21,6 +21,8 @@ pub struct Frame {
     pub threads: usize,
     /// Whether its arrays may be the same memory, or change while it runs. Else elements are loaded long before they are used.
     pub aliased: bool,
+    /// Whose functions are called where devices round differently.
+    pub math: Math,
     /// What it does, for the head.
     pub how: String,
 }
@@ -47,6 +49,8 @@ pub struct Lowering<'a> {
     uniforms: BTreeMap<Source, ValueId>,
     /// The level at hand.
     level: Option<ValueId>,
+    /// Whether the last level has the first one beyond it, and the other way round.
+    is_circle: bool,
 }
 
 /// An element of a row that is looked at.
@@ -72,8 +76,8 @@ impl Making for Lowering<'_> {
 }
 
 impl<'a> Lowering<'a> {
-    /// The beginning of a kernel of these rows. The user's names come first, so that they stay as they are.
-    pub fn new(task: &'a StepTask<'a>, flow: &Flow, frame: Frame) -> Self {
+    /// The beginning of a kernel that looks at these. The user's names come first, so that they stay as they are.
+    pub fn new(task: &'a StepTask<'a>, looked_at: &[Source], frame: Frame) -> Self {
         let StepTask { stencil, precision, .. } = *task;
         let mut names = Names::default();
         let (mut read, mut written) = (BTreeMap::new(), BTreeMap::new());
@@ -88,7 +92,7 @@ impl<'a> Lowering<'a> {
             written.insert(id, names.declared(&format!("{}_new", field.name)));
         }
         let (mut sources, mut free) = (BTreeMap::new(), BTreeMap::new());
-        for &source in flow.uniforms.iter().chain(flow.rows.iter().map(|row| &row.source)) {
+        for &source in looked_at {
             let (wish, is_taken) = wish(task, &read, source);
             if !is_taken {
                 free.insert(source, names.declared(&wish));
@@ -101,7 +105,7 @@ impl<'a> Lowering<'a> {
         let mut made = Self {
             task,
             own,
-            scalar: Scalar { precision, math: Math::Own },
+            scalar: Scalar { precision, math: frame.math },
             aliased: frame.aliased,
             read,
             written,
@@ -112,10 +116,11 @@ impl<'a> Lowering<'a> {
             free,
             uniforms: BTreeMap::new(),
             level: None,
+            is_circle: false,
         };
         // A field that nobody reads is no input of the kernel, and so it is with parameters.
         let is_read =
-            |id: FieldId| flow.sources().any(|source| matches!(source, Source::Field(field, _) if field == id));
+            |id: FieldId| looked_at.iter().any(|source| matches!(source, Source::Field(field, _) if *field == id));
         for id in stencil.fields.handles() {
             if is_read(id) {
                 made.need(id);
@@ -202,18 +207,31 @@ impl<'a> Lowering<'a> {
         self.level = Some(k);
     }
 
+    /// Lets what is read beyond the last level be of the first one, and the other way round. What `k` is stays as it is.
+    pub fn close_levels(&mut self) {
+        self.is_circle = true;
+    }
+
     /// A level some levels away from the one at hand.
     pub fn level(&mut self, shift: i32) -> ValueId {
         let level = self.level.map_or(shift.into(), |k| k.plus(shift));
         self.own.term(level)
     }
 
+    /// The same of a field that has so many.
+    fn level_of(&mut self, shift: i32, count: usize) -> ValueId {
+        let level = self.level(shift);
+        if self.is_circle { self.own.term(circled(level, count)) } else { level }
+    }
+
     /// Where the plane of a field begins in its array, some levels away from the one at hand.
     pub fn plane(&mut self, field: FieldId, shift: i32) -> ValueId {
-        let rows = self.task.rows;
+        let StepTask { rows, extents: [_, _, nk], .. } = *self.task;
         let plane = match self.task.stencil.fields[field].place.levels {
             Levels::None => rows.first.to(Type::I64),
-            Levels::Full | Levels::Interfaces => rows.plane.times(self.level(shift).to(Type::I64)).plus(rows.first),
+            levels @ (Levels::Full | Levels::Interfaces) => {
+                rows.plane.times(self.level_of(shift, levels.count(nk)).to(Type::I64)).plus(rows.first)
+            }
         };
         self.own.term(plane)
     }
@@ -227,18 +245,18 @@ impl<'a> Lowering<'a> {
         Some(self.own.view(&wish, input, first))
     }
 
-    /// The plane of an output, from a cell on.
-    pub fn view_to(&mut self, field: FieldId, cell: impl Into<Term>) -> Option<ArrayId> {
+    /// The plane of an output some levels away, from a cell on.
+    pub fn view_to(&mut self, field: FieldId, shift: i32, cell: impl Into<Term>) -> Option<ArrayId> {
         let output = *self.outputs.get(&field)?;
-        let first = self.plane(field, 0).plus(cell);
+        let first = self.plane(field, shift).plus(cell);
         let wish = format!("{}_to", self.written_name(field));
         Some(self.own.view(&wish, output, first))
     }
 
-    /// Some truths by which an output is written: one on no levels is, besides, on the first level alone.
-    pub fn guard(&mut self, field: FieldId, truths: impl IntoIterator<Item = ValueId>) -> Option<ValueId> {
+    /// Some truths by which an output is written, some levels away: one on no levels is, besides, on the first level alone.
+    pub fn guard(&mut self, field: FieldId, shift: i32, truths: impl IntoIterator<Item = ValueId>) -> Option<ValueId> {
         let has_levels = self.task.stencil.fields[field].place.levels != Levels::None;
-        let level = self.level.filter(|_| !has_levels);
+        let level = (self.level.is_some() && !has_levels).then(|| self.level(shift));
         let is_first = level.map(|k| self.own.term(k.is(Relation::Eq, 0)));
         self.own.all(truths.into_iter().chain(is_first))
     }
@@ -248,20 +266,28 @@ impl<'a> Lowering<'a> {
         let stencil = self.task.stencil;
         for &source in &flow.uniforms {
             let value = match source {
-                Source::Field(field, shift) => {
-                    let Some(&array) = self.inputs.get(&field) else { continue };
-                    let index = match stencil.fields[field].place.levels {
-                        Levels::None => self.own.int(0),
-                        Levels::Full | Levels::Interfaces => self.level(shift),
-                    };
-                    let element = self.own.load(array, index);
-                    self.element(source, element)
-                }
+                Source::Field(..) => match self.uniform(source) {
+                    Some(value) => value,
+                    None => continue,
+                },
                 Source::Def(def, shift) => self.value(&stencil.defs[def].body, shift, &|_| None),
             };
             let value = self.named(source, value);
             self.uniforms.insert(source, value);
         }
+    }
+
+    /// The element of a field that is the same on all columns.
+    pub fn uniform(&mut self, source: Source) -> Option<ValueId> {
+        let Source::Field(field, shift) = source else { return None };
+        let array = *self.inputs.get(&field)?;
+        let nk = self.task.extents[2];
+        let index = match self.task.stencil.fields[field].place.levels {
+            Levels::None => self.own.int(0),
+            levels @ (Levels::Full | Levels::Interfaces) => self.level_of(shift, levels.count(nk)),
+        };
+        let element = self.own.load(array, index);
+        Some(self.element(source, element))
     }
 
     /// An element of a row, as it is kept, as the value that it is: a field's as it is stored, a definition's as it is computed.
@@ -296,9 +322,9 @@ impl<'a> Lowering<'a> {
         values.get(body.root().index()).copied().unwrap_or(level)
     }
 
-    /// What an output is assigned, as it is stored.
-    pub fn stored(&mut self, store: &Store, element: Looks) -> ValueId {
-        let value = self.value(&store.body, 0, element);
+    /// What an output is assigned some levels away, as it is stored.
+    pub fn stored(&mut self, store: &Store, shift: i32, element: Looks) -> ValueId {
+        let value = self.value(&store.body, shift, element);
         let stored = self.task.stencil.fields[store.field].stored;
         self.scalar.stored(&mut self.own, value, stored)
     }
@@ -342,6 +368,12 @@ impl<'a> Lowering<'a> {
         let cuda::Kernel { name, text, parameters, .. } = cuda::printed(&kernel, self.task.precision)?;
         Ok(Kernel { name, text, parameters, launch: Launch { shared, ..launch }, code: kernel })
     }
+}
+
+/// A number from about 0 on to about an extent, or once around, as one of those below the extent.
+pub fn circled(number: impl Into<Term>, extent: usize) -> Term {
+    let by = (2 * REACH as usize).next_multiple_of(extent);
+    number.into().plus(by).to(Type::U32).rem(extent).to(Type::I32)
 }
 
 /// What a row or a uniform value is to be called, and whether it is called so already, as a field's row is by its field.

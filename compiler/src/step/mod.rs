@@ -14,6 +14,7 @@
 
 mod flow;
 mod lower;
+pub mod planes;
 pub mod resident;
 pub mod stream;
 pub mod tiled;
@@ -24,7 +25,7 @@ use crate::gpu::{MOST_THREADS, WARP};
 use crate::ir::{FieldId, Levels, Precision, Stencil};
 use crate::kernel::{self, Type};
 use crate::names::Identifier;
-use flow::{Flow, Source, Window};
+use flow::{Area, Source, Window};
 use std::ops::Range;
 
 /// What a step kernel computes, and on which arrays.
@@ -97,12 +98,12 @@ pub struct Launch {
 pub type Carry = (FieldId, FieldId);
 
 /// The columns and rows that are computed.
-fn computed(task: &StepTask, flow: &Flow) -> Result<[Range<usize>; 2], Refusal> {
+fn computed(task: &StepTask, area: Area) -> Result<[Range<usize>; 2], Refusal> {
     let along = |axis: usize, reach: Window| match task.edges[axis] {
         Edge::Periodic => 0..task.extents[axis],
         Edge::Open => reach.before()..task.extents[axis].saturating_sub(reach.after()),
     };
-    let computed = [along(0, flow.reach.i), along(1, flow.reach.j)];
+    let computed = [along(0, area.i), along(1, area.j)];
     if computed.iter().any(Range::is_empty) {
         return Err(Refusal::new(format!("no column has all neighbours that stencil `{}` reads", task.stencil.name)));
     }

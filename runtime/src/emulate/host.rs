@@ -38,6 +38,8 @@ cudaError_t cudaGetLastError();
 enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16 };
 cudaError_t cudaGetDevice(int*);
 cudaError_t cudaDeviceGetAttribute(int*, cudaDeviceAttr, int);
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+template <class T> cudaError_t cudaFuncSetAttribute(T, cudaFuncAttribute, int) { return cudaSuccess; }
 template <class T> cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int*, T, int, size_t) { return cudaSuccess; }
 #endif
 #endif

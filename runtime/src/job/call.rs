@@ -475,6 +475,13 @@ impl Chosen<'_> {
             )
             .help("leave storage, fields and checks as they are, or `Job::start`, which packs its arrays"));
         }
+        if choices.walks() {
+            let access = &choices.access;
+            return Err(Error::call(format!(
+                "`{access}` access copies rows that are aligned, as those that are lent need not be"
+            ))
+            .help("give another access, or take `Job::start`, which packs its arrays"));
+        }
         let Apart { fastest, outer, row } = apart;
         if fastest != choices.fastest && choices.fastest != Fastest::default() {
             return Err(Error::call("levels of the arrays that are lent do not follow each other")

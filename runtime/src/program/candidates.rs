@@ -1,7 +1,9 @@
 //! The plans of a program that are worth a look.
 
 use super::plan::{PlanKind, ProgramPlan, usual_shape};
+use stencilc_compiler::access::swic::HEIGHT;
 use stencilc_compiler::grid::Form;
+use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::step::stream::{Shape, Strip};
 use stencilc_compiler::step::tiled;
@@ -86,6 +88,15 @@ pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices], grap
                     })
                 }));
             }
+            PlanKind::Walked => {
+                let of = |base: &Choices| {
+                    WALKS.map(|(access, height, [x, y])| {
+                        let base = Choices { access: access.to_owned(), block: [x, y, 1], ..base.clone() };
+                        plan(kind, 1, &base.with(HEIGHT.name, [height]), usual_shape(1, Precision::F64), 0)
+                    })
+                };
+                plans.extend(rows.into_iter().flat_map(of));
+            }
             PlanKind::Persistent => {
                 let of = |choices| shapes(1).map(move |shape| plan(kind, 1, choices, shape, 0));
                 plans.extend(rows.into_iter().flat_map(of));
@@ -115,6 +126,20 @@ const TILES: [Option<tiled::Shape>; 7] = [
 const fn tile(tile: [usize; 2], threads: usize, rows: usize) -> Option<tiled::Shape> {
     Some(tiled::Shape { tile, threads, rows })
 }
+
+/// Walks along k worth a look: strategy, rows of a thread, threads of a block along i and j.
+const WALKS: [(&str, u32, [u32; 2]); 10] = [
+    ("swic", 4, [128, 4]),
+    ("swic", 2, [128, 4]),
+    ("swic", 4, [64, 6]),
+    ("swic", 4, [64, 4]),
+    ("swic", 6, [64, 4]),
+    ("swic", 8, [64, 4]),
+    ("swic", 8, [128, 2]),
+    ("swic", 8, [128, 4]),
+    ("queue", 4, [128, 4]),
+    ("queue", 2, [128, 4]),
+];
 
 /// Rows that a warp walks down: as many as fill whole waves, or these.
 const ROWS: [Option<usize>; 4] = [None, Some(32), Some(64), Some(128)];

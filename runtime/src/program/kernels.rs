@@ -3,7 +3,7 @@
 use super::ProgramProblem;
 use super::fill::{self, Fill, Filling};
 use super::halo;
-use super::plan::{PlanKind, ProgramPlan};
+use super::plan::{PlanKind, ProgramPlan, walking};
 use crate::array::Data;
 use crate::build::Build;
 use crate::driver::{Arrays, Backend, Computed, Script};
@@ -15,6 +15,8 @@ use crate::pack::{PADDING, Packing};
 use crate::problem::element_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use stencilc_compiler::access::{self, Access};
+use stencilc_compiler::analysis::extents;
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::{FieldId, Handle, Stencil, VariableId};
@@ -22,6 +24,7 @@ use stencilc_compiler::kernel::{self, Meaning, StepData};
 use stencilc_compiler::plan::{self, Choices, KnownGrid, Plan, Target};
 use stencilc_compiler::program::Stage;
 use stencilc_compiler::source::Source;
+use stencilc_compiler::step::planes::{self, Queue};
 use stencilc_compiler::step::stream::{self, Shape, Strip};
 use stencilc_compiler::step::{self, Edge, Rows, StepTask, resident, tiled};
 use stencilc_compiler::storage::fastest::Fastest;
@@ -242,6 +245,15 @@ impl<'a> Planner<'a> {
             PlanKind::Tiled => {
                 let own = plan.tile.or_else(|| tiled::shapes(&subject, &shape.gpu).first().copied());
                 tiled::tiled(&subject, &own.unwrap_or(tiled::Shape::SMALLEST))?
+            }
+            PlanKind::Walked => {
+                let own = walking(&self.choices);
+                let queue = access::find(&own.access).ok().and_then(Access::queue).unwrap_or(Queue::Output);
+                let reads_levels = extents::extents(&stencil);
+                let edge =
+                    if (reads_levels.low.k, reads_levels.high.k) == (0, 0) { Edge::Open } else { Edge::Periodic };
+                let request = planes::Request::of(&subject, queue, 0..nk, edge)?;
+                planes::planes(&subject, &planes::Request { math: own.math, ..request }, &own.walk(shape.gpu))?
             }
             PlanKind::Separate | PlanKind::Merged | PlanKind::Recomputed => {
                 return Err(Error::check("a plan that fills halos has no rows to walk down"));

@@ -4,6 +4,7 @@ use super::ProgramProblem;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use stencilc_compiler::access::{self, Access};
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::ir::program::GridAxis;
 use stencilc_compiler::plan::Choices;
@@ -45,6 +46,9 @@ pub enum PlanKind {
     Streamed,
     /// The same, but blocks compute tiles and keep values in shared memory.
     Tiled,
+    /// The same, but blocks walk along k through a periodic box, with planes in shared memory. Calls that read a neighbour of
+    /// each other's results stay apart.
+    Walked,
     /// A whole loop in one launch: blocks stream step after step, and wait for each other between two.
     Persistent,
     /// A whole loop in one launch: each plane stays in the registers of a cluster of blocks, which send each other their edges.
@@ -53,12 +57,13 @@ pub enum PlanKind {
 
 impl PlanKind {
     /// All of them, in the order that lists show.
-    pub const ALL: [PlanKind; 7] = [
+    pub const ALL: [PlanKind; 8] = [
         PlanKind::Separate,
         PlanKind::Merged,
         PlanKind::Recomputed,
         PlanKind::Streamed,
         PlanKind::Tiled,
+        PlanKind::Walked,
         PlanKind::Persistent,
         PlanKind::Resident,
     ];
@@ -71,6 +76,7 @@ impl PlanKind {
             PlanKind::Recomputed => "recomputed",
             PlanKind::Streamed => "streamed",
             PlanKind::Tiled => "tiled",
+            PlanKind::Walked => "walked",
             PlanKind::Persistent => "persistent",
             PlanKind::Resident => "resident",
         }
@@ -89,6 +95,9 @@ impl PlanKind {
             }
             PlanKind::Tiled => {
                 "a kernel for all calls of a step, or of several, whose blocks compute tiles of a periodic plane"
+            }
+            PlanKind::Walked => {
+                "calls as in merged, by kernels whose blocks walk along k through planes of a periodic box"
             }
             PlanKind::Persistent => "a kernel for a whole loop, whose blocks stream step after step",
             PlanKind::Resident => "a kernel for a whole loop, which holds each plane in registers",
@@ -111,6 +120,11 @@ impl fmt::Display for ProgramPlan {
                 None => Ok(()),
             },
             PlanKind::Resident => write!(f, " --resident {}", self.resident),
+            PlanKind::Walked => {
+                let own = walking(&self.choices);
+                let [x, y, _] = own.block;
+                write!(f, " --access {} --block {x}x{y}{}", own.access, own.particulars())
+            }
             PlanKind::Separate | PlanKind::Merged | PlanKind::Recomputed => {
                 let [x, y, z] = self.choices.block;
                 write!(f, " --storage {} --access {} --block {x}x{y}x{z}", self.choices.storage, self.choices.access)?;
@@ -122,6 +136,18 @@ impl fmt::Display for ProgramPlan {
             return Ok(());
         }
         f.write_str(" --no-graph")
+    }
+}
+
+/// Choices whose strategy lets blocks walk along k: the ones given, or else `swic` as it usually is.
+pub fn walking(choices: &Choices) -> Choices {
+    let walks = |own: &&'static dyn Access| own.queue().is_some();
+    let usual = || access::ACCESSES.iter().find(|own| walks(own)).map_or("", |own| own.name());
+    match access::find(&choices.access) {
+        Ok(own) if walks(&own) => choices.clone(),
+        Ok(_) | Err(_) => {
+            Choices { access: usual().to_owned(), block: Choices::usual_block(usual()), ..choices.clone() }
+        }
     }
 }
 
@@ -178,6 +204,7 @@ impl ProgramPlan {
             PlanKind::Separate => (Fuse::Nothing, false),
             PlanKind::Merged => (Fuse::Pointwise, false),
             PlanKind::Recomputed => (Fuse::Everything, false),
+            PlanKind::Walked => (Fuse::Pointwise, true),
             PlanKind::Streamed | PlanKind::Tiled | PlanKind::Persistent | PlanKind::Resident => {
                 (Fuse::Everything, true)
             }
@@ -223,7 +250,7 @@ impl ProgramPlan {
             .help("--fuse recomputed, merged and separate pass numbers to each launch"));
         }
         if wraps {
-            check_circles(&own.staged, self.kind.name())?;
+            check_circles(&own.staged, self.kind)?;
         }
         Ok(own)
     }
@@ -236,15 +263,22 @@ pub fn has_clusters(arch: &str) -> bool {
 }
 
 /// A stage that wraps reads circles alone.
-fn check_circles(staged: &Staged, fuse: &str) -> Result<()> {
+fn check_circles(staged: &Staged, kind: PlanKind) -> Result<()> {
+    let fuse = kind.name();
     for stage in &staged.stages {
         let reaches = stencilc_compiler::analysis::extents::reaches(&stage.stencil);
         for (field, variable) in stage.reads() {
             let Some(reach) = reaches[stencilc_compiler::ir::Handle::index(field)] else { continue };
             let own = &staged.program.variables[variable];
             let edges = &staged.edges[stencilc_compiler::ir::Handle::index(variable)];
-            let beside = [(GridAxis::I, reach.low.i, reach.high.i), (GridAxis::J, reach.low.j, reach.high.j)];
-            for (axis, low, high) in beside {
+            let beside = [
+                (GridAxis::I, reach.low.i, reach.high.i),
+                (GridAxis::J, reach.low.j, reach.high.j),
+                (GridAxis::K, reach.low.k, reach.high.k),
+            ];
+            // Kernels of planes that know nothing of each other say so themselves.
+            let axes = if kind == PlanKind::Walked { 3 } else { 2 };
+            for (axis, low, high) in beside.into_iter().take(axes) {
                 if (low, high) != (0, 0) && axis.is_of(own.place) && !edges.is_circle(axis) {
                     return Err(Error::call(format!(
                         "--fuse {fuse} fetches what lies beyond an edge from the other end, and `{}` is not periodic along `{axis}`",

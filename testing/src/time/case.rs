@@ -85,6 +85,10 @@ pub fn plans(precision: Precision) -> Vec<ProgramPlan> {
         let choices = Choices { block: Choices::usual_block(&access), access, ..plan.choices };
         ProgramPlan { choices, ..plan }
     };
+    let by = |access: &str, plan: ProgramPlan| {
+        let choices = Choices { access: access.to_owned(), block: [32, 2, 1], ..plan.choices }.with("height", [2]);
+        ProgramPlan { choices, ..plan }
+    };
     vec![
         plan(PlanKind::Separate, 1, "regular"),
         plan(PlanKind::Merged, 1, "compressed"),
@@ -94,6 +98,9 @@ pub fn plans(precision: Precision) -> Vec<ProgramPlan> {
         plan(PlanKind::Streamed, 3, "regular"),
         plan(PlanKind::Tiled, 1, "regular"),
         plan(PlanKind::Tiled, 2, "regular"),
+        by("swic", plan(PlanKind::Walked, 1, "regular")),
+        by("queue", plan(PlanKind::Walked, 1, "regular")),
+        by("swic", plan(PlanKind::Merged, 1, "regular")),
         plan(PlanKind::Persistent, 1, "regular"),
         plan(PlanKind::Resident, 1, "regular"),
         by_levels(plan(PlanKind::Merged, 1, "regular")),
@@ -226,6 +233,7 @@ impl subject::Case for Case {
             if let Verdict::Refused { reason } = verdict
                 && plan.steps == 1
                 && matches!(plan.kind, PlanKind::Separate | PlanKind::Merged | PlanKind::Recomputed)
+                && !plan.choices.walks()
             {
                 let damage = vec![format!("refused: {reason}")];
                 *verdict = Verdict::Failed { order: None, mismatches: Vec::new(), damage };

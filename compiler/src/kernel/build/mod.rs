@@ -145,6 +145,11 @@ impl Builder {
         self.made(wish, element, (Space::Local(count), true), Contents::Unset)
     }
 
+    /// The same, of zeros.
+    pub fn zeros(&mut self, wish: &str, element: Type, count: usize) -> ArrayId {
+        self.made(wish, element, (Space::Local(count), true), Contents::Zeros)
+    }
+
     /// An array that is there from here on.
     pub fn make(&mut self, array: Array, contents: Contents) -> ArrayId {
         let array = self.add_array(array, Meaning::Documented);

@@ -9,7 +9,7 @@
 //! - In a kernel that is tried, nothing is written before it may give up, and it divides quickly only before that.
 //! - A part lies within what it is a part of, where its elements are aligned; a view has the type of what it is a view of; a thread's
 //!   own arrays and views are there from the statement on that makes them.
-//! - Copies that threads start are made a group, and waited for, before the barrier behind which others see them.
+//! - Copies that threads start are made a group, and groups are waited for, before a barrier behind which others see them.
 //! - Every argument is used, and so is every array; those that are written are written to.
 
 #[cfg(test)]
@@ -429,9 +429,9 @@ impl Known<'_> {
                 self.copies = if self.copies == Copies::None { Copies::None } else { Copies::Grouped };
                 true
             }
-            (Routine::CopyAsyncWait(pending), []) => {
-                let is_done = pending == 0 && self.copies == Copies::Grouped;
-                self.copies = if is_done { Copies::None } else { self.copies };
+            (Routine::CopyAsyncWait(_), []) => {
+                // Groups that stay under way are for who looks at them behind a later barrier.
+                self.copies = if self.copies == Copies::Grouped { Copies::None } else { self.copies };
                 true
             }
             _ => routine.takes(self.kernel, operands),

@@ -9,7 +9,7 @@ use super::{Carry, Shape};
 use crate::gpu::WARP;
 use crate::ir::{FieldId, Relation};
 use crate::kernel::build::{Builder, Computing, Making};
-use crate::kernel::{ArrayId, Axis, Coordinate, Routine, Step, Type, Unroll, ValueId};
+use crate::kernel::{ArrayId, Axis, Coordinate, Math, Routine, Step, Type, Unroll, ValueId};
 use std::collections::BTreeMap;
 
 /// Makes one kernel.
@@ -97,8 +97,8 @@ impl<'a> Maker<'a> {
         let how = format!(
             "a plane stays in the registers of {blocks} blocks of {warps} warps of {rows} rows, step after step"
         );
-        let frame = Frame { ending: "resident", threads: warps * WARP, aliased: true, how };
-        let mut lower = Lowering::new(task, flow, frame);
+        let frame = Frame { ending: "resident", threads: warps * WARP, aliased: true, math: Math::Own, how };
+        let mut lower = Lowering::new(task, &flow.sources(), frame);
         for &(to, from) in carry {
             // One that nobody reads is still what the first step begins with, if there is none.
             lower.need(from);

@@ -238,13 +238,13 @@ impl Maker<'_> {
             Some(new) => own.row(&wish, new, of_warp, true),
             None => own.local(&wish, task.stored(store.field), lane),
         };
-        self.lower.elements(made, lane, &looks, |lower, looks| lower.stored(store, looks));
+        self.lower.elements(made, lane, &looks, |lower, looks| lower.stored(store, 0, looks));
         let output = self.lower.outputs.get(&store.field).copied().filter(|_| new.is_none());
         let Some(output) = output else { return };
         // What is not looked at again is written once.
         let at = self.lower.plane(store.field, 0).plus(self.at_row(here, of_warp));
         let is_last = self.own().term(now.step.is(Relation::Eq, here.steps.minus(1)));
-        let guard = self.lower.guard(store.field, [is_last]);
+        let guard = self.lower.guard(store.field, 0, [is_last]);
         let routine = Routine::PutRow(task.at_once(store.field, lane, &[]));
         let operands = vec![self.own().place(output, at), Operand::Row(made)];
         self.when_if(guard, |maker| maker.own().perform(routine, operands));

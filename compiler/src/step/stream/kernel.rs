@@ -8,7 +8,7 @@ use super::{Carry, Shape, StepTask, Strip};
 use crate::gpu::WARP;
 use crate::ir::{FieldId, Relation};
 use crate::kernel::build::{Builder, Computing, Making, Term};
-use crate::kernel::{ArrayId, Axis, Contents, Coordinate, Type, ValueId, VariableId};
+use crate::kernel::{ArrayId, Axis, Contents, Coordinate, Math, Type, ValueId, VariableId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Makes one kernel.
@@ -93,7 +93,8 @@ impl<'a> Maker<'a> {
         };
         // Nothing is taken for unchanged that others write between two steps.
         let aliased = carry.is_some();
-        let lower = Lowering::new(task, flow, Frame { ending, threads: shape.block, aliased, how });
+        let lower =
+            Lowering::new(task, &flow.sources(), Frame { ending, threads: shape.block, aliased, math: Math::Own, how });
         Self {
             lower,
             flow,
@@ -227,7 +228,7 @@ impl<'a> Maker<'a> {
         }
         for store in &task.stencil.stores {
             let first_row = here.first_row.to(Type::I64).times(task.rows.row);
-            if let Some(to) = self.lower.view_to(store.field, first_row.plus(here.column.to(Type::I64))) {
+            if let Some(to) = self.lower.view_to(store.field, 0, first_row.plus(here.column.to(Type::I64))) {
                 self.to.insert(store.field, to);
             }
         }

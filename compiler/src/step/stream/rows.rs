@@ -176,12 +176,12 @@ impl Maker<'_> {
             let wish = format!("{}_row", self.lower.written_name(store.field));
             let made = self.own().local(&wish, task.stored(store.field), lane);
             let looks = self.looks(flow.lag, &flow.stores[number], 0);
-            self.lower.elements(made, lane, &looks, |lower, looks| lower.stored(store, looks));
+            self.lower.elements(made, lane, &looks, |lower, looks| lower.stored(store, 0, looks));
             let Some(to) = self.to.get(&store.field).copied() else { continue };
             let at = self.rows_on(row);
             let at_once = task.at_once(store.field, lane, &[]);
             let has_others = halo != [0, 0] || task.extents[0] / lane < WARP;
-            let guard = self.lower.guard(store.field, here.is_own.filter(|_| has_others));
+            let guard = self.lower.guard(store.field, 0, here.is_own.filter(|_| has_others));
             let own = self.own();
             let mut operands = vec![own.place(to, at), Operand::Row(made)];
             let routine = match columns.len() == task.extents[0] {

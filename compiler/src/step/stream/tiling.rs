@@ -50,7 +50,7 @@ impl Tiling {
     /// The stencil reaches too far for the shape.
     pub fn new(task: &StepTask, flow: &Flow, shape: &Shape) -> Result<Self, Refusal> {
         let [ni, _, nk] = task.extents;
-        let computed = computed(task, flow)?;
+        let computed = computed(task, flow.reach)?;
         let (nj, reach) = (computed[1].len(), flow.reach.i);
         let refuse = |why: String| Err(task.refusal(format!("cannot stream: {why}")));
         let too_far = || refuse(format!("it reads {} to {} columns away", reach.low, reach.high));

@@ -6,7 +6,7 @@ use super::Layout;
 use super::loops::{Loop, Parts};
 use crate::ir::{Relation, Store};
 use crate::kernel::build::{Builder, Computing, Making, Term};
-use crate::kernel::{ArrayId, Axis, Coordinate, Routine, Type, ValueId};
+use crate::kernel::{ArrayId, Axis, Coordinate, Math, Routine, Type, ValueId};
 use std::collections::BTreeMap;
 
 /// Makes one kernel.
@@ -52,8 +52,8 @@ impl<'a> Tile<'a> {
             layout.loops.loops.len(),
             layout.memory.bytes
         );
-        let frame = Frame { ending: "tiled", threads: layout.shape.threads, aliased: false, how };
-        let mut lowering = Lowering::new(layout.task, layout.flow, frame);
+        let frame = Frame { ending: "tiled", threads: layout.shape.threads, aliased: false, math: Math::Own, how };
+        let mut lowering = Lowering::new(layout.task, &layout.flow.sources(), frame);
         let none = lowering.own.int(0);
         let rows = layout.flow.rows.len();
         let mut made = Self {
@@ -115,7 +115,7 @@ impl<'a> Tile<'a> {
             }
             self.planes[place] = self.lowering.view_from(row.source, 0);
         }
-        self.outputs = task.stencil.stores.iter().map(|store| self.lowering.view_to(store.field, 0)).collect();
+        self.outputs = task.stencil.stores.iter().map(|store| self.lowering.view_to(store.field, 0, 0)).collect();
     }
 
     /// Does something for each of so many items of a block, which stand in columns: the threads take them in turn.
@@ -266,9 +266,9 @@ impl<'a> Tile<'a> {
         let Layout { task, computed: [columns, _], .. } = self.layout;
         let Some(to) = self.outputs[number] else { return };
         let is_computed = self.own().in_range(i, columns.start as i64..columns.end as i64, 0..task.extents[0] as i64);
-        let guard = self.lowering.guard(store.field, is_computed);
+        let guard = self.lowering.guard(store.field, 0, is_computed);
         self.when_if(guard, |own| {
-            let value = own.lowering.stored(store, &|used| looks.get(&used).copied());
+            let value = own.lowering.stored(store, 0, &|used| looks.get(&used).copied());
             own.own().store(to, cell, value);
         });
     }

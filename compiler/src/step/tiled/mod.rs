@@ -85,7 +85,7 @@ impl<'a> Layout<'a> {
             let [i, j] = shape.tile;
             return Err(refusal(format!("tiles of {i}x{j} cells, and 1 to {WIDEST} along an axis are possible")));
         }
-        let computed = computed(task, flow)?;
+        let computed = computed(task, flow.reach)?;
         // All columns are cut into tiles, even those that are not stored, so that tiles begin where rows are aligned.
         let extents = [task.extents[0], computed[1].len()];
         let tile = [0, 1].map(|axis| shape.tile[axis].min(extents[axis]));

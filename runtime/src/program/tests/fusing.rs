@@ -100,7 +100,11 @@ pub(crate) fn fusible() -> Vec<(String, Grid)> {
         .map(|text| (text.to_owned(), grid))
         .to_vec();
     all.push((NAMES.to_owned(), Grid::rows(6, 5, 2)));
-    for rules in [[["periodic"; 2], ["periodic"; 2], ["copy"; 2]], [["mirror"; 2], ["periodic"; 2], ["halo"; 2]]] {
+    for rules in [
+        [["periodic"; 2]; 3],
+        [["periodic"; 2], ["periodic"; 2], ["copy"; 2]],
+        [["mirror"; 2], ["periodic"; 2], ["halo"; 2]],
+    ] {
         all.push((text(rules), Grid::rows(8, 8, 4)));
     }
     all
@@ -128,7 +132,7 @@ fn fusing_changes_no_bit() {
 
 #[test]
 fn every_plan_equals_the_interpreter() {
-    let (mut streamed, mut tiled, mut whole) = (0, 0, [0; 2]);
+    let (mut streamed, mut tiled, mut walked, mut whole) = (0, 0, 0, [0; 2]);
     for (text, grid) in fusible() {
         for precision in [Precision::F32, Precision::F64] {
             let problem = problem(&program(&text), grid, precision, &[]).unwrap();
@@ -141,6 +145,7 @@ fn every_plan_equals_the_interpreter() {
                 (PlanKind::Streamed, 3),
                 (PlanKind::Tiled, 1),
                 (PlanKind::Tiled, 3),
+                (PlanKind::Walked, 1),
                 (PlanKind::Persistent, 1),
                 (PlanKind::Resident, 1),
             ] {
@@ -158,6 +163,7 @@ fn every_plan_equals_the_interpreter() {
                     Ok(found) => {
                         streamed += usize::from(kind == PlanKind::Streamed);
                         tiled += usize::from(kind == PlanKind::Tiled);
+                        walked += usize::from(kind == PlanKind::Walked);
                         whole[usize::from(kind == PlanKind::Resident)] +=
                             usize::from(matches!(kind, PlanKind::Persistent | PlanKind::Resident));
                         same(&found, &expected, &format!("{text} {plan}"));
@@ -171,4 +177,6 @@ fn every_plan_equals_the_interpreter() {
         }
     }
     assert!(streamed >= 12 && tiled == streamed && whole[0] >= 4 && whole[1] >= 2, "{streamed} {tiled} {whole:?}");
+    // Each that is streamed in one step, and that which looks at other levels.
+    assert!(walked >= 8, "{walked}");
 }

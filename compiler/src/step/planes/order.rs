@@ -1,0 +1,176 @@
+//! In which order a thread computes the values of a step.
+//!
+//! Each item is computed for all rows of a thread at once. Of those that can be computed, the next is the one after which the fewest
+//! values wait in registers: links of sums take the place of those before them, and what nobody looks at any more is gone.
+
+use super::super::flow::{Source, Use, used};
+use super::flow::{Flow, Home};
+use crate::ir::{Body, DefId, FieldId, Handle, Stencil};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is computed together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Item {
+    /// A definition, so many columns away.
+    Def(DefId, i32),
+    /// A store, by its number.
+    Store(usize),
+}
+
+/// What an item looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Seen {
+    /// A field's values of a plane so many before its present one, so many columns away.
+    Field(FieldId, i32, usize),
+    /// A definition's.
+    Def(DefId, i32, usize),
+}
+
+/// The items of a step in their order.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The items.
+    pub items: Vec<Item>,
+    /// The most values of a thread that wait at once.
+    pub most: usize,
+}
+
+impl Order {
+    /// Of threads of so many rows.
+    pub fn new(stencil: &Stencil, flow: &Flow, rows: usize) -> Self {
+        let mut waiting = all(stencil, flow);
+        let mut lookers: BTreeMap<Seen, usize> = BTreeMap::new();
+        waiting.iter().flat_map(|own| &own.seen).for_each(|&seen| *lookers.entry(seen).or_default() += 1);
+        let mut live = Live { flow, rows: rows as i64, lookers, loaded: BTreeSet::new(), done: BTreeSet::new() };
+        let (mut now, mut items) = (live.kept(), Vec::with_capacity(waiting.len()));
+        let mut most = now;
+        while !waiting.is_empty() {
+            let ready = waiting.iter().enumerate().filter(|(_, own)| own.seen.iter().all(|&seen| live.is_there(seen)));
+            let next = ready.min_by_key(|(place, own)| (live.grows(own), *place)).map(|(place, _)| place);
+            // Definitions come after those that they look at, so something always is ready.
+            let own = waiting.remove(next.unwrap_or(0));
+            now += live.grows(&own);
+            most = most.max(now);
+            live.compute(&own);
+            items.push(own.item);
+        }
+        Self { items, most: usize::try_from(most).unwrap_or(0) }
+    }
+}
+
+/// Everything that is to be computed.
+fn all(stencil: &Stencil, flow: &Flow) -> Vec<Waiting> {
+    let mut waiting: Vec<Waiting> = Vec::new();
+    let defs = flow.instances.keys().map(|&(def, i)| Item::Def(def, i));
+    let stores = (0..stencil.stores.len()).map(Item::Store);
+    for item in defs.chain(stores) {
+        let (body, lag, i) = match item {
+            Item::Def(def, i) => (&stencil.defs[def].body, flow.lags[def.index()], i),
+            Item::Store(number) => (&stencil.stores[number].body, flow.stores[number], 0),
+        };
+        let mut seen = BTreeSet::new();
+        look(stencil, flow, (body, -lag, i), &mut seen);
+        waiting.push(Waiting { item, lag, seen });
+    }
+    // Links that are furthest behind come first: each takes the place of the one before it.
+    waiting.sort_by_key(|own| (-own.lag, own.item));
+    waiting
+}
+
+/// An item that is to be computed.
+struct Waiting {
+    item: Item,
+    lag: i32,
+    seen: BTreeSet<Seen>,
+}
+
+/// What a body looks at that is evaluated at a plane and column, through all that is part of it.
+fn look(stencil: &Stencil, flow: &Flow, (body, shift, i): (&Body, i32, i32), seen: &mut BTreeSet<Seen>) {
+    for Use { source, i: along, .. } in body.iter().filter_map(|(_, node)| used(stencil, node, shift)) {
+        let i = i + along;
+        match source {
+            Source::Field(field, _) if flow.fields.get(&field).is_none_or(|own| own.home == Home::Memory) => {}
+            Source::Field(field, _) => {
+                seen.insert(Seen::Field(field, i, flow.age_of(source)));
+            }
+            Source::Def(def, _) if flow.instances.contains_key(&(def, i)) => {
+                seen.insert(Seen::Def(def, i, flow.age_of(source)));
+            }
+            Source::Def(def, shift) => look(stencil, flow, (&stencil.defs[def].body, shift, i), seen),
+        }
+    }
+}
+
+/// What is in registers.
+struct Live<'a> {
+    flow: &'a Flow,
+    rows: i64,
+    /// How many items are still to look at something.
+    lookers: BTreeMap<Seen, usize>,
+    loaded: BTreeSet<Seen>,
+    done: BTreeSet<(DefId, i32)>,
+}
+
+impl Live<'_> {
+    /// Whether something can be looked at.
+    fn is_there(&self, seen: Seen) -> bool {
+        match seen {
+            Seen::Def(def, i, 0) => self.done.contains(&(def, i)),
+            Seen::Def(..) | Seen::Field(..) => true,
+        }
+    }
+
+    /// How many values a thread holds between two steps.
+    fn kept(&self) -> i64 {
+        let defs = self.flow.instances.iter().map(|(&(def, i), own)| own.kept as i64 * self.size(def, i));
+        let fields = self.flow.fields.values().map(|own| match own.home {
+            Home::Memory => 0,
+            Home::Registers { kept } => (kept as i64 + 1) * self.rows,
+            Home::Shared { back, kept, .. } => kept.saturating_sub(back) as i64 * self.rows,
+        });
+        defs.chain(fields).sum()
+    }
+
+    /// The values of a thread's rows, and those around that are read.
+    fn size(&self, def: DefId, i: i32) -> i64 {
+        let around = self.flow.instances.get(&(def, i)).map_or(0, |own| own.rows.high - own.rows.low);
+        self.rows + i64::from(around)
+    }
+
+    /// By how many values what waits in registers grows if an item comes next.
+    fn grows(&self, own: &Waiting) -> i64 {
+        let mut grows = match own.item {
+            Item::Def(def, i) => {
+                let kept = self.flow.instances.get(&(def, i)).map_or(0, |own| own.kept);
+                if kept > 0 || self.lookers.contains_key(&Seen::Def(def, i, 0)) { self.size(def, i) } else { 0 }
+            }
+            Item::Store(_) => 0,
+        };
+        for &seen in &own.seen {
+            let is_last = self.lookers.get(&seen).is_none_or(|&lookers| lookers <= 1);
+            grows += match seen {
+                Seen::Field(..) if is_last && self.loaded.contains(&seen) => -self.rows,
+                Seen::Field(..) if is_last || self.loaded.contains(&seen) => 0,
+                Seen::Field(..) => self.rows,
+                // What is kept for longer moves on.
+                Seen::Def(def, i, age) => {
+                    let kept = self.flow.instances.get(&(def, i)).map_or(0, |own| own.kept);
+                    if is_last && age == kept { -self.size(def, i) } else { 0 }
+                }
+            };
+        }
+        grows
+    }
+
+    fn compute(&mut self, own: &Waiting) {
+        for &seen in &own.seen {
+            self.loaded.insert(seen);
+            if let Some(lookers) = self.lookers.get_mut(&seen) {
+                *lookers -= 1;
+            }
+        }
+        if let Item::Def(def, i) = own.item {
+            self.done.insert((def, i));
+        }
+    }
+}
