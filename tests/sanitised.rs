@@ -115,8 +115,9 @@ fn check(name: &str, text: &str) {
     for stencil in lowered(name, text) {
         let problem = problem(&stencil, Precision::F32, Grid::rows(21, 17, 10), &[]);
         let expected = expect(&problem, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let choices =
-            combinations_for(&stencil).map(|choices| Choices { block: [8, 2, 3], ..choices }.with("slice", [4]));
+        let block = |choices: &Choices| if choices.walks() { [32, 2, 1] } else { [8, 2, 3] };
+        let choices = combinations_for(&stencil)
+            .map(|choices| Choices { block: block(&choices), ..choices }.with("slice", [4]).with("height", [2]));
         let choices: Vec<_> = choices.map(|choices| Choices { precision: Precision::F32, ..choices }).collect();
         for verdict in verify_emulated(&problem, &expected, &choices, &compiler, &SETTINGS).unwrap() {
             assert!(matches!(verdict, Verdict::Equal { .. }), "{name}: {verdict:?}");

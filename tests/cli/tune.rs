@@ -262,7 +262,7 @@ exec c++ \"$@\"
 ";
     std::fs::write(&path, script).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    for call in ["tune", "bench"] {
+    for call in ["tune --budget 1000000", "bench"] {
         let line = format!(
             "{call} airfoil --stencil res_calc --mesh mesh.npz --device emulate --strategy owner,tiled --runs 2"
         );

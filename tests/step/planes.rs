@@ -4,6 +4,7 @@ use super::{CLOSED, GRIDS, OPEN, stencils};
 use crate::common::lowered;
 use crate::common::step::Fixture;
 use rayon::prelude::*;
+use stencilc_compiler::gpu::Gpu;
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::prepare;
 use stencilc_compiler::step::Edge;
@@ -13,11 +14,14 @@ use stencilc_runtime::nvrtc::{self, Kind};
 
 /// All shapes and queues on a stencil, on both precisions.
 fn check(stencil: &Stencil, extents: [usize; 3], padding: [usize; 3], edges: [Edge; 2], edge_k: Edge) {
+    let few = Gpu { registers: 64 * 24, ..Gpu::SM_90 };
     let shapes = [
-        Shape { block: [32, 2], ..Shape::default() },
+        Shape { rows: Some(4), block: [32, 2], ..Shape::default() },
         // Tiles that do not divide, a row a thread, parts of some planes.
-        Shape { rows: 3, block: [64, 1], stages: 2, planes: Some(3), ..Shape::default() },
-        Shape { rows: 1, block: [32, 3], stages: 4, planes: Some(2), ..Shape::default() },
+        Shape { rows: Some(3), block: [64, 1], stages: 2, planes: Some(3), ..Shape::default() },
+        Shape { rows: Some(1), block: [32, 3], stages: 4, planes: Some(2), ..Shape::default() },
+        // Registers have room for few rows, and planes have to wait in shared memory.
+        Shape { block: [32, 2], gpu: few, ..Shape::default() },
     ];
     for precision in [Precision::F32, Precision::F64] {
         let fixture = Fixture { edges, edge_k, ..Fixture::new(stencil, precision, extents, padding) };
@@ -68,7 +72,8 @@ stencil down { in a; out b; b = a[k-2, i+1] * a[k-1] }
 stencil unsorted { in a, c; out b; out n: int; b = a[k+1] - a[k-1, j-1] * c[k-2] + a[i+1]; n = if c > a[k+1] { 1 } else { 0 } }
 ";
 
-/// Conditions on levels, fields on half levels and on one plane, other types.
+/// Conditions on levels, fields on half levels and on one plane, other types; values that are kept and read no level; an output on no
+/// levels of a stencil that does not compute the first one.
 const OF_LEVELS: &str = "
 stencil levels {
     in a
@@ -82,6 +87,15 @@ stencil levels {
     let e = g[i-1] * h[k+1, j+1] + w[k] * k
     r = if k > 0 { d[k-1] * w[k-1] + e } else { d + h[k+1] } + (if flag[k+1, j-1] { few[k+1, i+1] } else { few })
     s = g[j+1] - 2 * g
+}
+stencil kept {
+    in g on (i, j)
+    in a
+    out r; out s on (i, j)
+    let inverse = 1 / g
+    let rest = inverse[k-2] * inverse + k
+    r = rest + a[k-1]
+    s = g * g
 }
 ";
 
@@ -103,6 +117,15 @@ fn walks_equal_the_interpreter() {
     });
 }
 
+/// Compiles a walk, and sees that all that a thread holds is in registers.
+fn finds_room(stencil: &Stencil, precision: Precision, shape: Shape) {
+    let fixture = Fixture { edge_k: Edge::Periodic, ..Fixture::new(stencil, precision, [256, 64, 64], [0; 3]) };
+    let kernel = planes(&fixture.subject(), &fixture.request(Queue::Output), &shape).unwrap();
+    let compiled = compile_cached(&kernel.text, "step.cu", "sm_90", Kind::Cubin).unwrap().compiled;
+    let resources = &compiled.resources[0];
+    assert_eq!(resources.spill_loads + resources.spill_stores + resources.stack, 0, "{shape:?} {}", kernel.text);
+}
+
 /// The operator of 55 points has 18 sums on their way, of which a thread holds those of its rows.
 #[test]
 fn outputs_that_wait_find_room_in_registers() {
@@ -114,18 +137,32 @@ fn outputs_that_wait_find_room_in_registers() {
     let stencil = lowered("grad_div", text).into_iter().find(|own| own.name == "grad_div6").unwrap();
     let shapes = [
         (Precision::F32, Shape::default()),
-        (Precision::F32, Shape { rows: 8, block: [64, 4], ..Shape::default() }),
-        (Precision::F64, Shape { rows: 2, block: [64, 4], ..Shape::default() }),
+        (Precision::F32, Shape { rows: Some(8), block: [64, 4], ..Shape::default() }),
+        (Precision::F64, Shape { rows: Some(2), block: [64, 4], ..Shape::default() }),
         (Precision::F64, Shape { block: [64, 4], ..Shape::default() }),
+        (Precision::F64, Shape::default()),
     ];
     for (precision, shape) in shapes {
         let waits = waits(&prepare(&stencil, precision, true), precision, Queue::Output).unwrap();
         assert_eq!((waits.values, waits.planes), (18, 0));
-        let fixture = Fixture { edge_k: Edge::Periodic, ..Fixture::new(&stencil, precision, [256, 64, 64], [0; 3]) };
-        let kernel = planes(&fixture.subject(), &fixture.request(Queue::Output), &shape).unwrap();
-        let compiled = compile_cached(&kernel.text, "step.cu", "sm_90", Kind::Cubin).unwrap().compiled;
-        let resources = &compiled.resources[0];
-        assert_eq!(resources.spill_loads + resources.spill_stores + resources.stack, 0, "{shape:?} {}", kernel.text);
+        finds_room(&stencil, precision, shape);
+    }
+}
+
+/// Of a fluid much is computed at the cell from derivatives: those that are of its own plane wait for none, planes do.
+#[test]
+fn planes_wait_where_registers_have_no_room() {
+    if nvrtc::locate().is_err() {
+        println!("skipped: no NVRTC");
+        return;
+    }
+    for stencil in lowered("fluid", include_str!("../../examples/taylor_green/navier_stokes.stn")) {
+        let waits = waits(&prepare(&stencil, Precision::F32, true), Precision::F32, Queue::Output).unwrap();
+        assert_eq!(waits.planes, 3, "{waits:?}");
+        for block in [[128, 4], [64, 8], [64, 4], [128, 2]] {
+            finds_room(&stencil, Precision::F32, Shape { block, ..Shape::default() });
+        }
+        finds_room(&stencil, Precision::F64, Shape { block: [32, 8], ..Shape::default() });
     }
 }
 
@@ -136,8 +173,8 @@ fn what_has_no_room_or_makes_no_sense_is_refused() {
     let request = fixture.request(Queue::Output);
     let refused = |shape: Shape| planes(&fixture.subject(), &request, &shape).unwrap_err().message;
     let shape = Shape::default();
-    assert!(refused(Shape { rows: 16, block: [256, 4], ..shape }).contains("and 232448 have room"));
-    assert!(refused(Shape { rows: 17, ..shape }).contains("17 rows a thread, and 1 to 16 are possible"));
+    assert!(refused(Shape { rows: Some(16), block: [256, 4], ..shape }).contains("and 232448 have room"));
+    assert!(refused(Shape { rows: Some(17), ..shape }).contains("17 rows a thread, and 1 to 16 are possible"));
     assert!(refused(Shape { stages: 1, ..shape }).contains("1 planes at once, and 2 to 8 are possible"));
     assert!(refused(Shape { block: [48, 2], ..shape }).contains("48 threads along i are no whole warps"));
     let nothing = Request { computed: [0..512, 0..512, 3..3], ..request.clone() };

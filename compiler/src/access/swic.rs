@@ -2,7 +2,6 @@
 
 use super::{Access, Knob, Neighbourhood};
 use crate::diagnostic::Refusal;
-use crate::ir::Precision;
 use crate::kernel::ValueId;
 use crate::kernel::build::Builder;
 use crate::step::planes::Queue;
@@ -15,14 +14,14 @@ pub(super) const KNOBS: [Knob; 3] = [HEIGHT, STAGE, CHUNK];
 pub const HEIGHT: Knob = Knob {
     name: "height",
     form: "N",
-    summary: "Rows that a thread computes, for walks along k: 1 to 16",
-    usual: |precision| match precision {
-        Precision::F64 => &[2],
-        Precision::F32 => &[4],
-    },
-    is_possible: |rows| matches!(rows, [1..=16]),
-    others: ["rows a thread are not possible", "a thread computes 1 to 16 rows, as 4"],
-    searched: &["2", "4", "6", "8"],
+    summary: "Rows that a thread computes, for walks along k: 1 to 16, or 0 for as many as registers have room for, up to 4 (2 in f64)",
+    usual: |_| &[0],
+    is_possible: |rows| matches!(rows, [0..=16]),
+    others: [
+        "rows a thread are not possible",
+        "a thread computes 1 to 16 rows, as 4, or 0 for as many as registers have room for",
+    ],
+    searched: &["0", "2", "4", "6", "8"],
 };
 
 /// Planes in shared memory.

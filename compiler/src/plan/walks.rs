@@ -1,9 +1,10 @@
 //! Plans whose blocks walk along k through planes in shared memory (`step/planes`).
 
 use super::{Choices, KnownGrid, Plan};
+use crate::access::knobs::Knob;
 use crate::access::swic::{CHUNK, HEIGHT, STAGE};
 use crate::diagnostic::Refusal;
-use crate::gpu::Gpu;
+use crate::gpu::{Gpu, WARP};
 use crate::step::planes::{Queue, Request, Shape, planes};
 use crate::step::{Edge, Kernel, Rows, StepTask};
 use crate::storage::Stride;
@@ -23,7 +24,7 @@ pub(super) fn check(choices: &Choices) -> Result<(), Refusal> {
             .help("look for the fault with --access idxvar"));
     }
     let [x, y, z] = choices.block;
-    if z != 1 || !x.is_multiple_of(32) {
+    if z != 1 || !(x as usize).is_multiple_of(WARP) {
         return Err(Refusal::new(format!(
             "`{access}` access has blocks of whole warps along i that are flat, and not {x}x{y}x{z}"
         ))
@@ -35,10 +36,10 @@ pub(super) fn check(choices: &Choices) -> Result<(), Refusal> {
 impl Choices {
     /// How blocks walk.
     pub fn walk(&self, gpu: Gpu) -> Shape {
-        let number = |knob: &crate::access::knobs::Knob| knob.of::<1>(&self.knobs, self.precision)[0] as usize;
+        let number = |knob: &Knob| knob.of::<1>(&self.knobs, self.precision)[0] as usize;
         let [x, y, _] = self.block.map(|threads| threads as usize);
-        let planes = Some(number(&CHUNK)).filter(|&levels| levels > 0);
-        Shape { rows: number(&HEIGHT), block: [x, y], stages: number(&STAGE), blocks: 0, planes, gpu }
+        let [rows, planes] = [HEIGHT, CHUNK].map(|knob| Some(number(&knob)).filter(|&chosen| chosen > 0));
+        Shape { rows, block: [x, y], stages: number(&STAGE), planes, gpu }
     }
 }
 

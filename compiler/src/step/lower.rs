@@ -49,6 +49,8 @@ pub struct Lowering<'a> {
     uniforms: BTreeMap<Source, ValueId>,
     /// The level at hand.
     level: Option<ValueId>,
+    /// The first level that is computed.
+    first_level: usize,
     /// Whether the last level has the first one beyond it, and the other way round.
     is_circle: bool,
 }
@@ -116,6 +118,7 @@ impl<'a> Lowering<'a> {
             free,
             uniforms: BTreeMap::new(),
             level: None,
+            first_level: 0,
             is_circle: false,
         };
         // A field that nobody reads is no input of the kernel, and so it is with parameters.
@@ -207,9 +210,10 @@ impl<'a> Lowering<'a> {
         self.level = Some(k);
     }
 
-    /// Lets what is read beyond the last level be of the first one, and the other way round. What `k` is stays as it is.
-    pub fn close_levels(&mut self) {
-        self.is_circle = true;
+    /// Lets levels be computed from one on, and what is read beyond the last level be of the first one, and the other way round. What `k`
+    /// is stays as it is.
+    pub fn walk_levels(&mut self, first: usize) {
+        (self.first_level, self.is_circle) = (first, true);
     }
 
     /// A level some levels away from the one at hand.
@@ -253,11 +257,11 @@ impl<'a> Lowering<'a> {
         Some(self.own.view(&wish, output, first))
     }
 
-    /// Some truths by which an output is written, some levels away: one on no levels is, besides, on the first level alone.
+    /// Some truths by which an output is written, some levels away: one on no levels is, besides, on the first level that is computed alone.
     pub fn guard(&mut self, field: FieldId, shift: i32, truths: impl IntoIterator<Item = ValueId>) -> Option<ValueId> {
         let has_levels = self.task.stencil.fields[field].place.levels != Levels::None;
         let level = (self.level.is_some() && !has_levels).then(|| self.level(shift));
-        let is_first = level.map(|k| self.own.term(k.is(Relation::Eq, 0)));
+        let is_first = level.map(|k| self.own.term(k.is(Relation::Eq, self.first_level)));
         self.own.all(truths.into_iter().chain(is_first))
     }
 

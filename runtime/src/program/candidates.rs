@@ -3,7 +3,6 @@
 use super::plan::{PlanKind, ProgramPlan, usual_shape};
 use stencilc_compiler::access::swic::HEIGHT;
 use stencilc_compiler::grid::Form;
-use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::step::stream::{Shape, Strip};
 use stencilc_compiler::step::tiled;
@@ -92,7 +91,8 @@ pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices], grap
                 let of = |base: &Choices| {
                     WALKS.map(|(access, height, [x, y])| {
                         let base = Choices { access: access.to_owned(), block: [x, y, 1], ..base.clone() };
-                        plan(kind, 1, &base.with(HEIGHT.name, [height]), usual_shape(1, Precision::F64), 0)
+                        let shape = usual_shape(1, base.precision);
+                        plan(kind, 1, &base.with(HEIGHT.name, [height]), shape, 0)
                     })
                 };
                 plans.extend(rows.into_iter().flat_map(of));
@@ -127,17 +127,18 @@ const fn tile(tile: [usize; 2], threads: usize, rows: usize) -> Option<tiled::Sh
     Some(tiled::Shape { tile, threads, rows })
 }
 
-/// Walks along k worth a look: strategy, rows of a thread, threads of a block along i and j.
-const WALKS: [(&str, u32, [u32; 2]); 10] = [
-    ("swic", 4, [128, 4]),
+/// Walks along k worth a look: strategy, rows of a thread (0 for as many as have room), threads of a block along i and j.
+const WALKS: [(&str, u32, [u32; 2]); 11] = [
+    ("swic", 0, [128, 4]),
+    ("swic", 0, [64, 8]),
+    ("swic", 0, [64, 4]),
     ("swic", 2, [128, 4]),
     ("swic", 4, [64, 6]),
-    ("swic", 4, [64, 4]),
+    ("swic", 3, [64, 4]),
     ("swic", 6, [64, 4]),
     ("swic", 8, [64, 4]),
     ("swic", 8, [128, 2]),
-    ("swic", 8, [128, 4]),
-    ("queue", 4, [128, 4]),
+    ("queue", 0, [128, 4]),
     ("queue", 2, [128, 4]),
 ];
 

@@ -98,14 +98,14 @@ pub fn plans(precision: Precision) -> Vec<ProgramPlan> {
         plan(PlanKind::Streamed, 3, "regular"),
         plan(PlanKind::Tiled, 1, "regular"),
         plan(PlanKind::Tiled, 2, "regular"),
-        by("swic", plan(PlanKind::Walked, 1, "regular")),
-        by("queue", plan(PlanKind::Walked, 1, "regular")),
-        by("swic", plan(PlanKind::Merged, 1, "regular")),
         plan(PlanKind::Persistent, 1, "regular"),
         plan(PlanKind::Resident, 1, "regular"),
         by_levels(plan(PlanKind::Merged, 1, "regular")),
         by_levels(plan(PlanKind::Recomputed, 1, "uncompressed")),
         of_patches(by_levels(plan(PlanKind::Merged, 1, "uncompressed"))),
+        by("swic", plan(PlanKind::Walked, 1, "regular")),
+        by("queue", plan(PlanKind::Walked, 1, "regular")),
+        by("swic", plan(PlanKind::Merged, 1, "regular")),
     ]
 }
 
@@ -160,8 +160,11 @@ impl subject::Case for Case {
         let precision = if pick(&[0, 1]) == 0 { Precision::F32 } else { Precision::F64 };
         let mut plans = plans(precision);
         // Most of the last ones refuse what is no circle.
-        let plan =
-            if kind == Kind::Circles { pick(&[4, 5, 6, 7, 8, 9, 9]) } else { pick(&[0, 1, 2, 3, 6, 10, 11, 12]) };
+        let plan = if kind == Kind::Circles {
+            pick(&[4, 5, 6, 7, 8, 9, 9, 13, 14])
+        } else {
+            pick(&[0, 1, 2, 3, 6, 10, 11, 12, 15])
+        };
         Self { seed, timed, extents, precision, plan: plans.remove(plan) }
     }
 

@@ -66,7 +66,7 @@ impl Making for Walk<'_> {
 impl<'a> Walk<'a> {
     /// The beginning of a kernel of a layout.
     pub fn new(layout: &'a Layout<'a>) -> Self {
-        let ([i, j], stages, rows) = (layout.tile, layout.shape.stages, layout.shape.rows);
+        let ([i, j], stages, rows) = (layout.tile, layout.shape.stages, layout.rows);
         let (ending, queue) = match layout.request.queue {
             Queue::Output => ("swic", "outputs"),
             Queue::Input => ("queue", "values of fields"),
@@ -78,8 +78,7 @@ impl<'a> Walk<'a> {
         );
         let frame = Frame { ending, threads: layout.threads, aliased: false, math: layout.request.math, how };
         let mut lowering = Lowering::new(layout.task, &layout.flow.sources(), frame);
-        lowering.close_levels();
-        lowering.own.blocks_at_once(layout.shape.blocks);
+        lowering.walk_levels(layout.request.computed[2].start);
         let none = lowering.own.int(0);
         Self {
             layout,
@@ -161,7 +160,7 @@ impl<'a> Walk<'a> {
             false => own.name("planes", levels.end.minus(first).at_most(layout.planes)),
         };
         let across = own.name("across", Coordinate::Thread.along(Axis::X));
-        let down = own.name("down", Coordinate::Thread.along(Axis::Y).times(layout.shape.rows));
+        let down = own.name("down", Coordinate::Thread.along(Axis::Y).times(layout.rows));
         self.column = own.name("i", self.first_column.plus(across));
         self.row = own.name("j", self.first_row.plus(down));
         let [before, above] = layout.memory.before;
@@ -191,7 +190,7 @@ impl<'a> Walk<'a> {
 
     /// What a thread holds from step to step.
     fn registers(&mut self, first_plane: ValueId) {
-        let (layout, rows) = (self.layout, self.layout.shape.rows);
+        let (layout, rows) = (self.layout, self.layout.rows);
         let Flow { fields, instances, .. } = layout.flow;
         self.own().gap();
         let zeros = |walk: &mut Self, wish: String, kind: Type, width: usize, count: usize| -> Vec<ArrayId> {
@@ -271,7 +270,7 @@ impl<'a> Walk<'a> {
 
     /// Makes what was on its way to registers the present values, and loads the next.
     fn advance(&mut self) {
-        let rows = self.layout.shape.rows;
+        let rows = self.layout.rows;
         for (field, [coming, _]) in self.registers.clone() {
             let (name, kind) = (self.lowering.read_name(field).to_owned(), self.layout.task.stored(field));
             let now = self.own().local(&format!("{name}_now"), kind, rows);
@@ -283,7 +282,7 @@ impl<'a> Walk<'a> {
 
     /// Loads a thread's own values of a plane.
     fn loads(&mut self, field: FieldId, to: ArrayId, shift: i32) {
-        let rows = self.layout.shape.rows;
+        let rows = self.layout.rows;
         let Some(from) = self.lowering.view_from(Source::Field(field, shift), 0) else { return };
         self.unrolled("r", (0, rows), |walk, r| {
             let cell = walk.cell(r);

@@ -5,13 +5,14 @@
 //! register for the next level: the output queue of O. Anjum, G. de Gonzalo Simon, M. Hidayetoglu and W. Hwu, "An Efficient GPU
 //! Implementation Technique for Higher-Order 3D Stencils" (2019). A definition rounds nothing, so no bit changes.
 
+use super::flow::Timing;
 use crate::ir::{Arena, Binary, Body, Def, DefId, Function, Handle, Kind, Levels, Node, NodeId, Origin, Path, Stencil};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The stencil with its sums over several levels cut, and which definitions are links.
-pub fn cut(stencil: &Stencil) -> (Stencil, BTreeSet<DefId>) {
+pub fn cut(stencil: &Stencil, timing: Timing) -> (Stencil, BTreeSet<DefId>) {
     let links = BTreeSet::new();
-    let mut own = Cutter { old: stencil, made: Arena::new(), highest: Vec::new(), renamed: Vec::new(), links };
+    let mut own = Cutter { old: stencil, timing, made: Arena::new(), highest: Vec::new(), renamed: Vec::new(), links };
     for (_, def) in stencil.defs.iter() {
         let highest = own.highest_in(&def.body).last().copied().flatten();
         let body = own.body(&def.body, &def.name);
@@ -35,6 +36,7 @@ type Highest = Option<i32>;
 
 struct Cutter<'a> {
     old: &'a Stencil,
+    timing: Timing,
     made: Arena<DefId, Def>,
     /// By definitions of the old stencil.
     highest: Vec<Highest>,
@@ -73,7 +75,10 @@ impl Cutter<'_> {
         let mut cut: BTreeMap<NodeId, DefId> = BTreeMap::new();
         for chain in chains(body) {
             let own = |link: &NodeId| highest[link.index()];
-            if chain.iter().all(|link| own(link) == own(&chain[0])) {
+            let is_of_one = chain.iter().all(|link| own(link) == own(&chain[0]));
+            // What lies at the cell's level and above is still there when the sum is complete.
+            let is_late = self.timing == Timing::Late && own(&chain[0]).is_none_or(|lowest| lowest >= 0);
+            if is_of_one || is_late {
                 continue;
             }
             for link in chain {
@@ -147,7 +152,7 @@ mod tests {
     fn told(body: &str) -> String {
         let text = format!("stencil s {{ in a, b; out r\n{body} }}");
         let stencil = prepare(&crate::check(&Source::new("s", &text)).stencils[0], Precision::F64, true);
-        let text = cut(&stencil).0.to_string();
+        let text = cut(&stencil, Timing::Early).0.to_string();
         let lines = text.lines().skip(4).map(str::trim).filter(|line| *line != "}");
         lines.collect::<Vec<&str>>().join("\n")
     }

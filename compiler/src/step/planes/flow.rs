@@ -4,8 +4,9 @@
 //! p - lag, because it reads planes further on; a value that only reads planes further back is ahead. What is read of planes
 //! before a value's present one is *kept*.
 //!
-//! What reads beside its cell is computed as soon as it can be, so that few planes have to be in shared memory; all else, and what is
-//! read at the cell alone, as late as its users need it.
+//! Links of sums are computed as soon as they can be. Other values that read beside their cells either are, too, and wait in registers;
+//! or they are computed as late as their users need them, and planes wait in shared memory ([`Timing`]). All else, and what is read at the
+//! cell alone, comes as late as its users need it.
 
 use super::super::StepTask;
 use super::super::flow::{Area, REACH, Source, Use, Window, used};
@@ -50,6 +51,20 @@ pub struct Instance {
     pub rows: Window,
     /// How many planes before the present one are read.
     pub kept: usize,
+}
+
+/// When a value is computed that reads beside its cell and is no link of a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    /// As soon as it can be: few planes are in shared memory, and it waits in registers.
+    Early,
+    /// When its users need it: planes wait in shared memory, and few values in registers.
+    Late,
+}
+
+impl Timing {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::Early, Self::Late];
 }
 
 /// The values of a stencil.
@@ -98,17 +113,18 @@ impl Flow {
     ///
     /// # Errors
     /// It reads too far.
-    pub fn new(task: &StepTask, links: &BTreeSet<DefId>) -> Result<Flow, Refusal> {
+    pub fn new(task: &StepTask, links: &BTreeSet<DefId>, timing: Timing) -> Result<Flow, Refusal> {
         task.check()?;
         let own = Reads::of(task.stencil);
         let mut flow = Flow::default();
         let columns = own.columns();
         let areas = own.areas(&columns);
         flow.reach = areas.values().copied().fold(Area::default(), Area::union);
-        flow.schedule(&own, &areas);
+        let is_early = |def: DefId| timing == Timing::Early || links.contains(&def);
+        flow.schedule(&own, &areas, is_early);
         let ages = flow.ages(&own);
         flow.place(&own, &columns, &areas, &ages, links);
-        let levels = flow.levels(&own);
+        let (levels, of_defs) = flow.levels(&own);
         let Area { i, j } = flow.reach;
         let all = [i, j].into_iter().chain(levels.values().copied());
         if all.flat_map(|window| [window.low, window.high]).any(|reach| reach.unsigned_abs() > REACH) {
@@ -119,14 +135,17 @@ impl Flow {
         let last = flow.stores.iter().copied().max().unwrap_or(0);
         // No store comes before the first step, where nothing is walked through either.
         let first = -flow.stores.iter().copied().min().unwrap_or(0);
-        let before = levels.iter().filter_map(early).fold(first, i32::max);
+        // What is kept was computed on all planes that are read, also where it reads no plane itself.
+        let kept = flow.instances.iter().filter(|(_, instance)| instance.kept > 0);
+        let kept = kept.filter_map(|(&(def, _), _)| Some(-of_defs[def.index()]?.low - flow.lags[def.index()]));
+        let before = levels.iter().filter_map(early).chain(kept).fold(first, i32::max);
         flow.before = before;
         flow.span = usize::try_from(before.saturating_add(last)).unwrap_or(0);
         Ok(flow)
     }
 
-    /// Finds lags: what reads beside its cell, or reads what does, as early as it can be; all else as late as its users need it.
-    fn schedule(&mut self, own: &Reads, areas: &BTreeMap<FieldId, Area>) {
+    /// Finds lags: of what reads beside its cell, or reads what does, some are as early as they can be; all else as late as its users need it.
+    fn schedule(&mut self, own: &Reads, areas: &BTreeMap<FieldId, Area>, is_early: impl Fn(DefId) -> bool) {
         let is_beside = |field: FieldId| own.is_walked(field) && areas[&field] != Area::default();
         let mut early: Vec<Option<i32>> = Vec::new();
         let ready = |early: &[Option<i32>], reads: &[Read]| {
@@ -150,9 +169,6 @@ impl Flow {
             for read in reads {
                 let wish = lag.saturating_sub(read.k);
                 match read.of {
-                    Of::Field(field) if is_beside(field) => {
-                        late.insert(field, 0);
-                    }
                     Of::Field(field) => {
                         let own = late.entry(field).or_insert(wish);
                         *own = wish.min(*own);
@@ -169,7 +185,8 @@ impl Flow {
         }
         self.lags = vec![0; own.defs.len()];
         for (number, reads) in own.defs.iter().enumerate().rev() {
-            let lag = early[number].or(asked[number]).unwrap_or(0);
+            let soonest = early[number].filter(|_| is_early(DefId::new(number)));
+            let lag = soonest.or(asked[number]).unwrap_or(0);
             self.lags[number] = lag;
             ask(&mut asked, lag, reads);
         }
@@ -252,8 +269,8 @@ impl Flow {
         }
     }
 
-    /// Of each field the planes that an output reads, from its own.
-    fn levels(&self, own: &Reads) -> BTreeMap<FieldId, Window> {
+    /// Of each field, and of each definition that is used, the planes that an output reads, from its own.
+    fn levels(&self, own: &Reads) -> (BTreeMap<FieldId, Window>, Vec<Option<Window>>) {
         let mut fields: BTreeMap<FieldId, Window> = BTreeMap::new();
         let mut defs: Vec<Option<Window>> = vec![None; own.defs.len()];
         let mut ask = |defs: &mut [Option<Window>], reads: &[Read], from: Window| {
@@ -276,7 +293,7 @@ impl Flow {
             let from = defs[number].unwrap_or_default();
             ask(&mut defs, reads, from);
         }
-        fields
+        (fields, defs)
     }
 
     /// How many planes before the present one something that a body looks at is, if that body is evaluated at a plane.

@@ -5,7 +5,7 @@ use super::order::Order;
 use super::{Prepared, Request, Shape, load};
 use crate::diagnostic::Refusal;
 use crate::gpu::{AT_ONCE, Gpu, MOST_SHARED, WARP};
-use crate::ir::{FieldId, Levels};
+use crate::ir::{FieldId, Levels, Precision};
 use crate::kernel::Type;
 use crate::step::{StepTask, check_threads};
 use std::collections::BTreeMap;
@@ -21,6 +21,8 @@ pub struct Layout<'a> {
     pub flow: &'a Flow,
     /// The shape.
     pub shape: Shape,
+    /// Rows of a thread.
+    pub rows: usize,
     /// Threads of a block.
     pub threads: usize,
     /// Columns and rows of a block.
@@ -74,7 +76,7 @@ impl Memory {
 }
 
 impl<'a> Layout<'a> {
-    /// The layout of a shape.
+    /// The layout of a shape with so many rows a thread.
     ///
     /// # Errors
     /// The shape is none, or a plane finds no room in shared memory.
@@ -82,7 +84,7 @@ impl<'a> Layout<'a> {
         task: &'a StepTask<'a>,
         request: &'a Request,
         prepared: &'a Prepared,
-        shape: Shape,
+        (shape, rows): (Shape, usize),
     ) -> Result<Self, Refusal> {
         let flow = &prepared.flow;
         let refusal = |why: String| task.refusal(format!("cannot be walked through: {why}"));
@@ -92,8 +94,8 @@ impl<'a> Layout<'a> {
         if !x.is_multiple_of(WARP) {
             return Err(refusal(format!("{x} threads along i are no whole warps")));
         }
-        if !(1..=16).contains(&shape.rows) {
-            return Err(refusal(format!("{} rows a thread, and 1 to 16 are possible", shape.rows)));
+        if !(1..=16).contains(&rows) {
+            return Err(refusal(format!("{rows} rows a thread, and 1 to 16 are possible")));
         }
         if !(2..=8).contains(&shape.stages) {
             return Err(refusal(format!("{} planes at once, and 2 to 8 are possible", shape.stages)));
@@ -102,9 +104,9 @@ impl<'a> Layout<'a> {
         if inside.clone().any(|(computed, extent)| computed.is_empty() || computed.end > extent) {
             return Err(refusal("no cell is computed".to_owned()));
         }
-        let [columns, rows, levels] = request.computed.each_ref().map(Range::len);
-        let tile = [x, y * shape.rows];
-        let tiles = [columns.div_ceil(tile[0]), rows.div_ceil(tile[1])];
+        let [ni, nj, levels] = request.computed.each_ref().map(Range::len);
+        let tile = [x, y * rows];
+        let tiles = [ni.div_ceil(tile[0]), nj.div_ceil(tile[1])];
         let memory = Memory::new(task, request, flow, &shape, tile);
         let bytes = memory.bytes;
         if bytes > MOST_SHARED {
@@ -114,9 +116,9 @@ impl<'a> Layout<'a> {
             ))
             .help("fewer rows a thread take less, and so do fewer warps and planes"));
         }
-        let order = Order::new(task.stencil, flow, shape.rows);
+        let order = Order::new(task.stencil, flow, rows);
         let mut layout =
-            Self { task, request, flow, shape, order, threads, tile, tiles, planes: levels, parts: 1, memory };
+            Self { task, request, flow, shape, rows, order, threads, tile, tiles, planes: levels, parts: 1, memory };
         layout.planes = shape.planes.unwrap_or_else(|| layout.whole_waves()).clamp(1, levels);
         layout.parts = levels.div_ceil(layout.planes);
         Ok(layout)
@@ -128,15 +130,19 @@ impl<'a> Layout<'a> {
         let of_registers = registers as usize / (self.registers() * self.threads);
         let of_threads = threads as usize / self.threads;
         let of_shared = shared as usize / (self.memory.bytes + RESERVED);
-        of_registers.max(self.shape.blocks as usize).min(of_threads).min(of_shared).max(1) * processors.max(1) as usize
+        of_registers.min(of_threads).min(of_shared).max(1) * processors.max(1) as usize
     }
 
     /// About how many registers a thread takes.
     fn registers(&self) -> usize {
         /// What addresses and counters take.
         const BESIDE: usize = 40;
-        let values = self.order.most * self.task.precision.bytes() / 4;
-        (BESIDE + values).next_multiple_of(8).min(MOST_REGISTERS)
+        (BESIDE + words(&self.order, self.task.precision)).next_multiple_of(8).min(MOST_REGISTERS)
+    }
+
+    /// How many registers are lacking for the values of a thread.
+    pub fn lacking(&self) -> usize {
+        lacking(&self.order, self.task.precision, (self.threads, self.shape.gpu))
     }
 
     /// The planes of a block for which the last wave of blocks is fullest, against the steps before the first output.
@@ -161,8 +167,22 @@ impl<'a> Layout<'a> {
     }
 }
 
+/// The most registers that values of a thread take.
+fn words(order: &Order, precision: Precision) -> usize {
+    order.most * precision.bytes() / 4
+}
+
+/// How many registers are lacking for the values of each of so many threads, all of which have to be there at once.
+pub fn lacking(order: &Order, precision: Precision, (threads, gpu): (usize, Gpu)) -> usize {
+    /// What is left when addresses and counters are computed again rather than kept: for `sm_90` NVRTC 13.0 finds room for 116 values in
+    /// 128 registers, and for 219 in 244, but not for 130 and 260 in 128 and 255.
+    const BESIDE: usize = 12;
+    let room = (gpu.registers as usize / threads).min(MOST_REGISTERS);
+    (words(order, precision) + BESIDE).saturating_sub(room)
+}
+
 /// The most registers of a thread.
-const MOST_REGISTERS: usize = 256;
+const MOST_REGISTERS: usize = 255;
 
 /// Bytes of shared memory that a block has besides its own.
 const RESERVED: usize = 1 << 10;

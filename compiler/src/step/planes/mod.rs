@@ -26,8 +26,9 @@ use crate::gpu::Gpu;
 use crate::ir::{DefId, Precision, Stencil};
 use crate::kernel::Math;
 use body::Walk;
-use flow::{Flow, Home};
+use flow::{Flow, Home, Timing};
 use layout::Layout;
+use order::Order;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -44,14 +45,12 @@ pub enum Queue {
 /// How a block walks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Rows that a thread computes: 1 to 16.
-    pub rows: usize,
+    /// Rows that a thread computes: 1 to 16; as many as registers have room for, up to a few, if they are not given.
+    pub rows: Option<usize>,
     /// Threads of a block along i, in whole warps, and along j.
     pub block: [usize; 2],
     /// Planes in shared memory, the present one among them: 2 to 8.
     pub stages: usize,
-    /// Blocks that have to fit on a multiprocessor, which bounds the registers of a thread; nothing is asked if 0.
-    pub blocks: u32,
     /// Planes that a block computes; chosen for whole waves if it is not given.
     pub planes: Option<usize>,
     /// What it runs on.
@@ -60,7 +59,7 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { rows: 4, block: [128, 4], stages: 3, blocks: 0, planes: None, gpu: Gpu::SM_90 }
+        Self { rows: None, block: [128, 4], stages: 3, planes: None, gpu: Gpu::SM_90 }
     }
 }
 
@@ -85,7 +84,7 @@ impl Request {
     /// # Errors
     /// There is nothing.
     pub fn of(task: &StepTask, queue: Queue, levels: Range<usize>, edge: Edge) -> Result<Self, Refusal> {
-        let flow = Flow::new(task, &BTreeSet::new())?;
+        let flow = Flow::new(task, &BTreeSet::new(), Timing::Early)?;
         let [i, j] = computed(task, flow.reach)?;
         Ok(Self { queue, computed: [i, j, levels], edge, aligned: Some(0), math: Math::Own })
     }
@@ -96,15 +95,39 @@ impl Request {
 /// # Errors
 /// The stencil reaches too far, or a plane finds no room in shared memory.
 pub fn planes(task: &StepTask, request: &Request, shape: &Shape) -> Result<Kernel, Refusal> {
-    let prepared = Prepared::new(task, request.queue, request.edge)?;
-    let task = StepTask { stencil: &prepared.stencil, ..*task };
-    let layout = Layout::new(&task, request, &prepared, *shape)?;
+    let [early, late] = Timing::BOTH.map(|timing| Prepared::new(task, request.queue, request.edge, timing));
+    let ways = [early?, late?];
+    let tasks = ways.each_ref().map(|own| StepTask { stencil: &own.stencil, ..*task });
+    let heights = shape.rows.map_or(HEIGHTS.to_vec(), |rows| vec![rows]);
+    let both = || ways.iter().zip(&tasks);
+    let mut layouts = heights
+        .iter()
+        .flat_map(|&rows| both().map(move |(prepared, task)| Layout::new(task, request, prepared, (*shape, rows))));
+    let layout = roomiest(&mut layouts)?;
     let count = layout.tiles.iter().product::<usize>() as u128 * layout.parts as u128;
     let Some(blocks) = u32::try_from(count).ok().filter(|&blocks| blocks <= i32::MAX as u32) else {
         return Err(task.refusal(format!("cannot be walked through: {count} blocks are more than a launch can have")));
     };
     let [x, y] = layout.shape.block.map(|threads| threads as u32);
     Walk::new(&layout).lower().finish(Launch { block: [x, y, 1], ..Launch::new(blocks, layout.threads) })
+}
+
+/// How many rows a thread has if nobody says, where registers have room for them.
+const HEIGHTS: [usize; 3] = [4, 2, 1];
+
+/// The first layout whose values have room in registers; if none has, the one that lacks the fewest.
+fn roomiest<'a>(layouts: &mut dyn Iterator<Item = Result<Layout<'a>, Refusal>>) -> Result<Layout<'a>, Refusal> {
+    let mut best: Option<Result<Layout, Refusal>> = None;
+    for layout in layouts {
+        let lacking = |own: &Result<Layout, Refusal>| own.as_ref().map_or(usize::MAX, Layout::lacking);
+        if best.as_ref().is_none_or(|best| lacking(&layout) < lacking(best)) {
+            best = Some(layout);
+        }
+        if best.as_ref().is_some_and(|best| lacking(best) == 0) {
+            break;
+        }
+    }
+    best.unwrap_or_else(|| Err(Refusal::new("a walk along k has no rows")))
 }
 
 /// What waits while a block walks along k.
@@ -116,7 +139,7 @@ pub struct Waits {
     pub planes: usize,
 }
 
-/// What waits of a stencil, as [`crate::plan::prepare`] leaves it.
+/// What waits of a stencil, as [`crate::plan::prepare`] leaves it, if a thread of the usual block has one row.
 ///
 /// # Errors
 /// It cannot be walked through.
@@ -124,7 +147,13 @@ pub fn waits(stencil: &Stencil, precision: Precision, queue: Queue) -> Result<Wa
     // How large a grid is makes no difference.
     let rows = Rows { first: 0, row: 1, plane: 1 };
     let task = StepTask { stencil, precision, extents: [1; 3], rows, edges: [Edge::Open; 2] };
-    let Prepared { flow, .. } = Prepared::new(&task, queue, Edge::Open)?;
+    let [early, late] = Timing::BOTH.map(|timing| Prepared::new(&task, queue, Edge::Open, timing));
+    let (early, late) = (early?, late?);
+    let lacking = |own: &Prepared| {
+        let Shape { block: [x, y], gpu, .. } = Shape::default();
+        layout::lacking(&Order::new(&own.stencil, &own.flow, 1), precision, (x * y, gpu))
+    };
+    let Prepared { flow, .. } = if lacking(&late) < lacking(&early) { late } else { early };
     let of_fields = flow.fields.values().map(|own| match own.home {
         Home::Memory => [0, 0],
         Home::Registers { kept } => [kept + 1, 0],
@@ -142,12 +171,12 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(task: &StepTask, queue: Queue, edge: Edge) -> Result<Self, Refusal> {
+    fn new(task: &StepTask, queue: Queue, edge: Edge, timing: Timing) -> Result<Self, Refusal> {
         let (stencil, links) = match queue {
-            Queue::Output => cut::cut(task.stencil),
+            Queue::Output => cut::cut(task.stencil, timing),
             Queue::Input => (task.stencil.clone(), BTreeSet::<DefId>::new()),
         };
-        let flow = Flow::new(&StepTask { stencil: &stencil, ..*task }, &links)?;
+        let flow = Flow::new(&StepTask { stencil: &stencil, ..*task }, &links, timing)?;
         if edge == Edge::Periodic {
             let mut fields = stencil.fields.iter();
             if let Some((_, field)) = fields.find(|(_, own)| own.place.levels == crate::ir::Levels::Interfaces) {

@@ -33,7 +33,7 @@ impl Walk<'_> {
         let layout = self.layout;
         let Some(own) = layout.flow.instances.get(&(def, i)).copied() else { return };
         let source = Source::Def(def, 0);
-        let width = width(own.rows, layout.shape.rows);
+        let width = width(own.rows, layout.rows);
         let name = self.lowering.name(source).to_owned();
         let array = self.own().local(&name, layout.task.kind(source), width);
         let body = &layout.task.stencil.defs[def].body;
@@ -121,7 +121,7 @@ impl Walk<'_> {
         let has_more_rows = computed[1].len() < tile[1];
         self.when_if(guard, |walk| {
             let Some(to) = walk.lowering.view_to(store.field, -lag, 0) else { return };
-            walk.unrolled("r", (0, layout.shape.rows), |walk, r| {
+            walk.unrolled("r", (0, layout.rows), |walk, r| {
                 let row = walk.row;
                 let is_row = has_more_rows.then(|| walk.own().term(row.plus(r).less(computed[1].end)));
                 walk.when_if(is_row, |walk| {
@@ -140,8 +140,8 @@ impl Walk<'_> {
         for (what, kept) in self.kept.clone() {
             let Some(&youngest) = kept.first() else { continue };
             let count = match what {
-                Kept::Field(_) => layout.shape.rows,
-                Kept::Def(def, i) => width(layout.flow.instances[&(def, i)].rows, layout.shape.rows),
+                Kept::Field(_) => layout.rows,
+                Kept::Def(def, i) => width(layout.flow.instances[&(def, i)].rows, layout.rows),
             };
             self.unrolled("r", (0, count), |walk, r| {
                 for pair in kept.windows(2).rev() {

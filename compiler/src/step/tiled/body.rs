@@ -252,11 +252,13 @@ impl<'a> Tile<'a> {
     /// Waits for what a loop looks at.
     fn wait(&mut self, number: usize, is_async: bool) {
         let Layout { flow, loops, .. } = self.layout;
-        let is_first = loops.first_reader(flow) == Some(number);
-        if is_first && is_async {
+        let reader = loops.first_reader(flow);
+        let has_barrier = |number: usize| reader == Some(number) || loops.waits(number);
+        // Behind the first barrier others see what was copied, whoever looks at it first.
+        if is_async && (0..=number).find(|&own| has_barrier(own)) == Some(number) {
             self.own().perform(Routine::CopyAsyncWait(0), Vec::new());
         }
-        if is_first || loops.waits(number) {
+        if has_barrier(number) {
             self.own().barrier();
         }
     }

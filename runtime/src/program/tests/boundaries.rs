@@ -170,7 +170,8 @@ fn kernels_equal_the_interpreter_on_every_storage() {
         let expected = interpreted(&problem);
         let variants = variants().filter(|own| own.fields == Fields::Soa).skip(n).step_by(5);
         for own in variants {
-            let choices = Choices { precision, contract: false, block: [8, 2, 2], ..own };
+            let block = if own.walks() { [32, 2, 1] } else { [8, 2, 2] };
+            let choices = Choices { precision, contract: false, block, ..own };
             let found = emulated(&problem, &choices).unwrap_or_else(|error| panic!("{choices:?}: {error}"));
             same(&found, &expected, &format!("{rules:?} {choices:?}"));
         }
