@@ -127,8 +127,7 @@ impl Case {
             own = walks;
         }
         let variant = variants[pick(&own)].clone();
-        // Of many threads each has few registers.
-        let flat = [[32, 1, 1], [32, 3, 1], [64, 2, 1], [32, 32, 1]];
+        let flat = [[32, 1, 1], [32, 3, 1], [64, 2, 1], [96, 1, 1]];
         let mut choices = Choices {
             precision,
             contract: pick(&[0, 1, 1, 1]) == 1,

@@ -4,6 +4,7 @@ use super::evaluate::{Arrays, Evaluation, Refused};
 use super::generate::{self, Kind};
 use super::shrink;
 use super::tree::{Action, Number, Stored, Timed};
+use crate::graph::Graph;
 use crate::subject::{self, Failure, Many, Outcome};
 use std::collections::BTreeMap;
 use stencilc_compiler::diagnostic;
@@ -29,6 +30,8 @@ pub struct Case {
     pub timed: Timed,
     /// Cells along i, j and k.
     pub extents: [usize; 3],
+    /// What links cells, if they stand in no rows; then `extents` says how many there are along i.
+    pub graph: Option<Graph>,
     /// What `real` is.
     pub precision: Precision,
     /// How kernels compute it.
@@ -106,13 +109,30 @@ pub fn plans(precision: Precision) -> Vec<ProgramPlan> {
         by("swic", plan(PlanKind::Walked, 1, "regular")),
         by("queue", plan(PlanKind::Walked, 1, "regular")),
         by("swic", plan(PlanKind::Merged, 1, "regular")),
+        plan(PlanKind::Separate, 1, "uncompressed"),
     ]
 }
 
 impl Case {
     fn grid(&self) -> Grid {
         let [ni, nj, nk] = self.extents;
-        Grid::rows(ni, nj, nk)
+        if self.graph.is_some() { Grid::cells(ni, nk) } else { Grid::rows(ni, nj, nk) }
+    }
+
+    /// The same on cells that stand in no rows, whose neighbours depend on the seed: nothing lies beyond an edge along i and j there.
+    fn on_a_graph(mut self) -> Self {
+        for boundary in &mut self.timed.boundaries {
+            (boundary.rules[0], boundary.rules[1]) = ([None; 2], [None; 2]);
+        }
+        self.timed.boundaries.retain(|own| own.rules.iter().flatten().any(Option::is_some));
+        let graph = Graph::new(self.seed);
+        self.linked(graph)
+    }
+
+    /// The same on the cells of a graph.
+    pub fn linked(self, graph: Graph) -> Self {
+        let extents = [graph.adjacency().cells(), 1, self.extents[2]];
+        Self { extents, graph: Some(graph), ..self }
     }
 
     /// The program as the compiler reads it.
@@ -134,7 +154,7 @@ impl Case {
                 precision: self.precision,
                 contract: false,
                 grid: Some(self.grid()),
-                adjacency: None,
+                adjacency: self.graph.as_ref().map(Graph::adjacency),
                 arrays: BTreeMap::new(),
                 settings: BTreeMap::new(),
                 seed: self.seed,
@@ -153,6 +173,7 @@ impl subject::Case for Case {
         let mut rng = fastrand::Rng::with_seed(seed.wrapping_mul(0xd134_2543_de82_ef95) ^ 0x5bd1_e995);
         let mut pick = |from: &[usize]| from[rng.usize(0..from.len())];
         let kind = if pick(&[0, 1, 2]) == 0 { Kind::Circles } else { Kind::Any };
+        let is_graph = kind == Kind::Any && pick(&[0, 1, 2]) == 0;
         let timed = generate::timed(seed, kind);
         let any = [pick(&[4, 5, 7, 8, 9, 12]), pick(&[4, 5, 6, 8]), pick(&[2, 3, 4, 6])];
         // Whole rows of warps, now and then.
@@ -160,12 +181,13 @@ impl subject::Case for Case {
         let precision = if pick(&[0, 1]) == 0 { Precision::F32 } else { Precision::F64 };
         let mut plans = plans(precision);
         // Most of the last ones refuse what is no circle.
-        let plan = if kind == Kind::Circles {
-            pick(&[4, 5, 6, 7, 8, 9, 9, 13, 14])
-        } else {
-            pick(&[0, 1, 2, 3, 6, 10, 11, 12, 15])
+        let plan = match kind {
+            Kind::Circles => pick(&[4, 5, 6, 7, 8, 9, 9, 13, 14]),
+            Kind::Any if is_graph => pick(&[1, 2, 11, 12, 12, 16]),
+            Kind::Any => pick(&[0, 1, 2, 3, 6, 10, 11, 12, 15]),
         };
-        Self { seed, timed, extents, precision, plan: plans.remove(plan) }
+        let own = Self { seed, timed, extents, graph: None, precision, plan: plans.remove(plan) };
+        if is_graph { own.on_a_graph() } else { own }
     }
 
     fn seed(&self) -> u64 {
@@ -174,13 +196,16 @@ impl subject::Case for Case {
 
     fn text(&self) -> String {
         let (grid, precision, seed) = (self.grid(), self.precision.name(), self.seed);
-        format!("// --grid {grid} --precision {precision} --contract off --seed {seed}; {}\n{}", self.plan, self.timed)
+        let graph = self.graph.as_ref().map_or(String::new(), |graph| format!("// {graph}\n"));
+        let choices = format!("--grid {grid} --precision {precision} --contract off --seed {seed}; {}", self.plan);
+        format!("// {choices}\n{graph}{}", self.timed)
     }
 
     /// Also fused in every way.
     fn prepare(&self) -> Result<Outcome<Ready>> {
         let params = self.timed.params.iter().map(|param| param.default).collect();
-        let evaluation = Evaluation::new(&self.timed, self.extents, self.precision == Precision::F32, params);
+        let ground = (self.extents, self.graph.as_ref().map(Graph::adjacency));
+        let evaluation = Evaluation::new(&self.timed, ground, self.precision == Precision::F32, params);
         let problem = self.program().and_then(|program| self.problem(&program).map_err(|error| error.message));
         let (evaluation, problem) = match (evaluation, problem) {
             (Ok(evaluation), Ok(problem)) => (evaluation, problem),
@@ -247,6 +272,7 @@ impl subject::Case for Case {
 
     fn has(ready: &Ready) -> Vec<String> {
         let has = [
+            ("cells in no rows", ready.case.graph.is_some()),
             ("stages that are fused", ready.is_fused),
             ("sweeps", ready.case.timed.stencils.iter().any(|own| !own.sweeps.is_empty())),
             ("boundaries", !ready.case.timed.boundaries.is_empty()),

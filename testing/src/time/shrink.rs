@@ -61,7 +61,13 @@ pub fn smaller(case: &Case) -> Vec<Case> {
     // What changed nothing is no smaller.
     let text = case.timed.to_string();
     all.retain(|own| own.timed.to_string() != text);
-    for axis in 0..3 {
+    let axes = if let Some(graph) = &case.graph {
+        all.extend(graph.smaller().into_iter().map(|graph| case.clone().linked(graph)));
+        2..3
+    } else {
+        0..3
+    };
+    for axis in axes {
         let mut extents = case.extents;
         extents[axis] -= 1;
         if extents[axis] > 0 {

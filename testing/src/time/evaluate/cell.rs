@@ -29,10 +29,10 @@ impl Cell<'_> {
             Term::Param(n) => self.params[*n],
             Term::Level => at[2] as f64,
             Term::Read(field, by) => {
-                let read = self.read(self.variables[field], added(at, *by));
+                let read = self.read(self.variables[field], of.moved(at, *by));
                 if is_whole(self.stencil, term) { read } else { of.rounded(read) }
             }
-            Term::Use(own, by) => self.value(&self.stencil.lets[*own], added(at, *by)),
+            Term::Use(own, by) => self.value(&self.stencil.lets[*own], of.moved(at, *by)),
             Term::Swept(own, by) => self.swept(*own, added(at, [0, 0, *by])),
             Term::Binary(op, a, b) => {
                 let (a, b, are_whole) = self.operands(a, b, at);
@@ -134,7 +134,7 @@ mod tests {
     fn whole_numbers_wrap_at_32_bits() {
         let (stencils, variables, params, boundaries, actions) = Default::default();
         let timed = Timed { stencils, variables, params, boundaries, actions };
-        let evaluation = Evaluation::new(&timed, [1; 3], true, Vec::new()).unwrap();
+        let evaluation = Evaluation::new(&timed, ([1; 3], None), true, Vec::new()).unwrap();
         let (fields, params, lets, sweeps, outputs) = Default::default();
         let stencil = Stencil { fields, params, lets, sweeps, outputs };
         let arrays = Arrays::new();

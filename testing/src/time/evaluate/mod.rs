@@ -2,6 +2,7 @@
 //!
 //! There are no halos and no fusing: a read beyond an edge is looked up where the rule says that its value is. On which
 //! cells a call is computed is found out first, each time that it is done: loops are written out. Then everything is done.
+//! Cells that stand in no rows are numbered along i, and j has one cell.
 
 mod cell;
 mod kept;
@@ -12,6 +13,8 @@ use super::tree::{Action, Number, Rule, Shape, Stencil, Stored, Swept, Term, Tim
 use cell::Cell;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use stencilc_compiler::grid::Adjacency;
 
 /// Cells along i, j and k.
 pub type Extents = [usize; 3];
@@ -30,6 +33,8 @@ type Cells = [Vec<bool>; 3];
 pub struct Evaluation<'a> {
     timed: &'a Timed,
     extents: Extents,
+    /// Which cells are neighbours, if they stand in no rows.
+    links: Option<Arc<Adjacency>>,
     /// Whether `real` is f32.
     single: bool,
     /// Values of the parameters.
@@ -56,9 +61,15 @@ impl<'a> Evaluation<'a> {
     ///
     /// # Errors
     /// The program has no meaning on this grid.
-    pub fn new(timed: &'a Timed, extents: Extents, single: bool, params: Vec<f64>) -> Result<Self, Refused> {
+    pub fn new(
+        timed: &'a Timed,
+        (extents, links): (Extents, Option<Arc<Adjacency>>),
+        single: bool,
+        params: Vec<f64>,
+    ) -> Result<Self, Refused> {
         let rules = (0..timed.variables.len()).map(|variable| rules_of(timed, variable)).collect();
-        let mut own = Self { timed, extents, single, params, rules, regions: VecDeque::new(), named: BTreeMap::new() };
+        let mut own =
+            Self { timed, extents, links, single, params, rules, regions: VecDeque::new(), named: BTreeMap::new() };
         let mut there: Vec<Option<Cells>> = timed
             .variables
             .iter()
@@ -69,6 +80,18 @@ impl<'a> Evaluation<'a> {
             .collect();
         own.find_regions(&timed.actions, &mut there)?;
         Ok(own)
+    }
+
+    /// Where an offset leads. Where cells stand in no rows, along i first, each step to a neighbour; -1 is none, and has no neighbours.
+    fn moved(&self, at: [i64; 3], by: [i64; 3]) -> [i64; 3] {
+        let Some(links) = &self.links else { return added(at, by) };
+        let [left, right, top, bottom] = links.neighbours();
+        let go = |from: i64, [back, forth]: [&Vec<i32>; 2], by: i64| {
+            let list = if by < 0 { back } else { forth };
+            (0..by.abs()).fold(from, |cell, _| usize::try_from(cell).map_or(-1, |cell| i64::from(list[cell])))
+        };
+        let cell = go(go(at[0], [left, right], by[0]), [top, bottom], by[1]);
+        [cell, 0, at[2] + by[2]]
     }
 
     /// The cells of a region that a variable has.

@@ -78,17 +78,22 @@ impl Evaluation<'_> {
             }
         };
         let mut region = self.extents.map(|n| vec![true; n]);
-        let (mut all, mut needed) = (Vec::new(), BTreeSet::new());
-        for (_, term) in sorted_outputs(stencil) {
-            self.all_reads(of, term, [0; 3], &mut needed, &mut all);
-        }
+        let (all, mut needed) = self.reads_from(of, [0; 3]);
         // What is kept is made on every level, wherever it is read.
         needed.retain(|own| of.kept.contains(own));
         self.check_reach(&variables, &all)?;
-        for &(field, by) in &all {
-            for axis in [0, 1] {
-                for (at, is_in) in region[axis].iter_mut().enumerate() {
-                    *is_in &= finds(field, axis, at as i64 + by[axis]);
+        let [along_i, along_j, _] = &mut region;
+        if self.links.is_some() {
+            for (cell, is_in) in along_i.iter_mut().enumerate() {
+                let (all, _) = self.reads_from(of, [cell as i64, 0, 0]);
+                *is_in = all.iter().all(|&(field, at)| finds(field, 0, at[0]));
+            }
+        } else {
+            for &(field, by) in &all {
+                for (axis, cells) in [(0, &mut *along_i), (1, &mut *along_j)] {
+                    for (at, is_in) in cells.iter_mut().enumerate() {
+                        *is_in &= finds(field, axis, at as i64 + by[axis]);
+                    }
                 }
             }
         }
@@ -110,7 +115,8 @@ impl Evaluation<'_> {
             else {
                 return Err(Refused(format!("s{number} computes nothing along axis {axis}")));
             };
-            if !cells[first..=last].iter().all(|&own| own) {
+            let has_gap = !cells[first..=last].iter().all(|&own| own);
+            if has_gap && (axis == 2 || self.links.is_none()) {
                 return Err(Refused(format!("s{number} leaves a gap along axis {axis}")));
             }
             // Where one of its fields has a rule, every cell is computed.
@@ -125,6 +131,15 @@ impl Evaluation<'_> {
             }
         }
         Ok(region)
+    }
+
+    /// Every read of a stencil's outputs from a place, and the values of sweeps that they need.
+    fn reads_from(&self, of: &Known, at: [i64; 3]) -> (Vec<(usize, [i64; 3])>, BTreeSet<Swept>) {
+        let (mut all, mut needed) = (Vec::new(), BTreeSet::new());
+        for (_, term) in sorted_outputs(&self.timed.stencils[of.stencil]) {
+            self.all_reads(of, term, at, &mut needed, &mut all);
+        }
+        (all, needed)
     }
 
     /// A reach beyond the array's length is an error.
@@ -177,7 +192,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Every read, in whatever branch that no constant rules out.
+    /// Where every read leads, in whatever branch that no constant rules out.
     fn all_reads(
         &self,
         of: &Known,
@@ -187,8 +202,8 @@ impl Evaluation<'_> {
         reads: &mut Vec<(usize, [i64; 3])>,
     ) {
         match term {
-            Term::Read(field, by) => reads.push((*field, added(at, *by))),
-            Term::Use(own, by) => self.all_reads(of, self.named_value(of, *own), added(at, *by), seen, reads),
+            Term::Read(field, by) => reads.push((*field, self.moved(at, *by))),
+            Term::Use(own, by) => self.all_reads(of, self.named_value(of, *own), self.moved(at, *by), seen, reads),
             // Along the levels, reads of a sweep are within the column; what is read of others is the same on each.
             Term::Swept(own, _) => {
                 if seen.insert(*own) {
