@@ -138,8 +138,8 @@ fn outputs_that_wait_find_room_in_registers() {
     let shapes = [
         (Precision::F32, Shape::default()),
         (Precision::F32, Shape { rows: Some(8), block: [64, 4], ..Shape::default() }),
-        (Precision::F64, Shape { rows: Some(2), block: [64, 4], ..Shape::default() }),
         (Precision::F64, Shape { block: [64, 4], ..Shape::default() }),
+        (Precision::F64, Shape { rows: Some(4), block: [64, 4], ..Shape::default() }),
         (Precision::F64, Shape::default()),
     ];
     for (precision, shape) in shapes {

@@ -98,7 +98,7 @@ pub fn planes(task: &StepTask, request: &Request, shape: &Shape) -> Result<Kerne
     let [early, late] = Timing::BOTH.map(|timing| Prepared::new(task, request.queue, request.edge, timing));
     let ways = [early?, late?];
     let tasks = ways.each_ref().map(|own| StepTask { stencil: &own.stencil, ..*task });
-    let heights = shape.rows.map_or(HEIGHTS.to_vec(), |rows| vec![rows]);
+    let heights = shape.rows.map_or_else(|| heights(task.precision), |rows| vec![rows]);
     let both = || ways.iter().zip(&tasks);
     let mut layouts = heights
         .iter()
@@ -112,8 +112,14 @@ pub fn planes(task: &StepTask, request: &Request, shape: &Shape) -> Result<Kerne
     Walk::new(&layout).lower().finish(Launch { block: [x, y, 1], ..Launch::new(blocks, layout.threads) })
 }
 
-/// How many rows a thread has if nobody says, where registers have room for them.
-const HEIGHTS: [usize; 3] = [4, 2, 1];
+/// How many rows a thread has if nobody says, where registers have room for them, the best first. What four rows of doubles are computed
+/// with on the way often has none.
+fn heights(precision: Precision) -> Vec<usize> {
+    match precision {
+        Precision::F32 => vec![4, 2, 1],
+        Precision::F64 => vec![2, 1],
+    }
+}
 
 /// The first layout whose values have room in registers; if none has, the one that lacks the fewest.
 fn roomiest<'a>(layouts: &mut dyn Iterator<Item = Result<Layout<'a>, Refusal>>) -> Result<Layout<'a>, Refusal> {
