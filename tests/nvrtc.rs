@@ -52,6 +52,8 @@ fn every_combination_compiles() {
                     });
                 // With levels fastest kernels differ in how they find their cells alone: one architecture is enough.
                 let all = ARCHITECTURES.map(|arch| (arch, &units[0])).into_iter().chain([("sm_90", &units[1])]);
+                // So it is for sums of 55 points, which take long to compile.
+                let all = all.filter(|(arch, _)| name != "grad_div" || *arch == "sm_90");
                 for (arch, (text, kernels, choices)) in all {
                     let resources = compiled(name, text, arch);
                     assert_eq!(resources.len(), *kernels);

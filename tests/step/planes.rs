@@ -156,7 +156,9 @@ fn planes_wait_where_registers_have_no_room() {
         println!("skipped: no NVRTC");
         return;
     }
-    for stencil in lowered("fluid", include_str!("../../examples/taylor_green/navier_stokes.stn")) {
+    // The second stage reads and writes the most fields.
+    let stages = lowered("fluid", include_str!("../../examples/taylor_green/navier_stokes.stn"));
+    for stencil in stages.into_iter().filter(|own| own.name == "stage2") {
         let waits = waits(&prepare(&stencil, Precision::F32, true), Precision::F32, Queue::Output).unwrap();
         assert_eq!(waits.planes, 3, "{waits:?}");
         for block in [[128, 4], [64, 8], [64, 4], [128, 2]] {
