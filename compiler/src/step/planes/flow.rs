@@ -62,11 +62,6 @@ pub enum Timing {
     Late,
 }
 
-impl Timing {
-    /// Both.
-    pub const BOTH: [Self; 2] = [Self::Early, Self::Late];
-}
-
 /// The values of a stencil.
 #[derive(Clone, Debug, Default)]
 pub struct Flow {

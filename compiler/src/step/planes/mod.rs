@@ -95,8 +95,7 @@ impl Request {
 /// # Errors
 /// The stencil reaches too far, or a plane finds no room in shared memory.
 pub fn planes(task: &StepTask, request: &Request, shape: &Shape) -> Result<Kernel, Refusal> {
-    let [early, late] = Timing::BOTH.map(|timing| Prepared::new(task, request.queue, request.edge, timing));
-    let ways = [early?, late?];
+    let ways = Prepared::ways(task, request.queue, request.edge)?;
     let tasks = ways.each_ref().map(|own| StepTask { stencil: &own.stencil, ..*task });
     let heights = shape.rows.map_or_else(|| heights(task.precision), |rows| vec![rows]);
     let both = || ways.iter().zip(&tasks);
@@ -153,8 +152,7 @@ pub fn waits(stencil: &Stencil, precision: Precision, queue: Queue) -> Result<Wa
     // How large a grid is makes no difference.
     let rows = Rows { first: 0, row: 1, plane: 1 };
     let task = StepTask { stencil, precision, extents: [1; 3], rows, edges: [Edge::Open; 2] };
-    let [early, late] = Timing::BOTH.map(|timing| Prepared::new(&task, queue, Edge::Open, timing));
-    let (early, late) = (early?, late?);
+    let [early, late] = Prepared::ways(&task, queue, Edge::Open)?;
     let lacking = |own: &Prepared| {
         let Shape { block: [x, y], gpu, .. } = Shape::default();
         layout::lacking(&Order::new(&own.stencil, &own.flow, 1), precision, (x * y, gpu))
@@ -177,6 +175,12 @@ struct Prepared {
 }
 
 impl Prepared {
+    /// With values that are early, and with late ones.
+    fn ways(task: &StepTask, queue: Queue, edge: Edge) -> Result<[Self; 2], Refusal> {
+        let way = |timing| Self::new(task, queue, edge, timing);
+        Ok([way(Timing::Early)?, way(Timing::Late)?])
+    }
+
     fn new(task: &StepTask, queue: Queue, edge: Edge, timing: Timing) -> Result<Self, Refusal> {
         let (stencil, links) = match queue {
             Queue::Output => cut::cut(task.stencil, timing),
