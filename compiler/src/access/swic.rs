@@ -21,7 +21,7 @@ pub const HEIGHT: Knob = Knob {
         "rows a thread are not possible",
         "a thread computes 1 to 16 rows, as 4, or 0 for as many as registers have room for",
     ],
-    searched: &["0", "2", "4", "6", "8"],
+    searched: &["0", "2", "3", "4", "6", "8"],
 };
 
 /// Planes in shared memory.

@@ -20,7 +20,7 @@ typedef enum { cudaSuccess = 0, cudaErrorInvalidValue = 1 } cudaError_t;
 #define cudaHostAllocDefault 0x00
 #ifdef __cplusplus
 #define __global__
-#define __shared__ static
+#define __shared__
 #define __constant__ static
 #define __align__(bytes)
 #define __device__
@@ -32,6 +32,9 @@ static struct { int x, y, z; } blockIdx, blockDim, gridDim, threadIdx;
 void __syncthreads();
 template <class T> T __shfl_sync(unsigned, T, int, int = 32);
 template <class T> T __shfl_down_sync(unsigned, T, unsigned, int = 32);
+template <class T> T min(T, T);
+template <class T> T max(T, T);
+size_t __cvta_generic_to_shared(const void*);
 struct dim3 { dim3(unsigned, unsigned = 1, unsigned = 1) {} };
 template <class T> cudaError_t cudaGetSymbolAddress(void**, const T&) { return cudaSuccess; }
 cudaError_t cudaGetLastError();
@@ -45,8 +48,12 @@ template <class T> cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int
 #endif
 ";
 
-/// How a launcher starts its kernel.
-const START: &str = "<<<blocks, block, 0, stream>>>(";
+/// A launcher whose kernel is called like a function.
+fn without_launches(source: &str) -> String {
+    let mut parts = source.split("<<<blocks, block, ");
+    let begin = parts.next().unwrap_or_default().to_owned();
+    parts.fold(begin, |text, part| text + part.split_once(", stream>>>").map_or(part, |(_, call)| call))
+}
 
 /// The files of a kernel that others compile.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +74,7 @@ impl Compiler {
     pub fn check_host(&self, host: &Host, c: &[&str], cpp: &[&str], options: &[&str]) -> Result<()> {
         let folder = Scratch::new()?;
         let header = format!("{}.h", host.stem);
-        let calls = host.source.replace(START, "(");
+        let calls = without_launches(host.source);
         let launcher = format!("#include <math.h>\n#include <cuda_runtime_api.h>\n{calls}");
         let user = format!("#include \"{header}\"\n");
         for (name, text) in [

@@ -1,6 +1,7 @@
 //! The plans of a program that are worth a look.
 
 use super::plan::{PlanKind, ProgramPlan, usual_shape};
+use stencilc_compiler::access;
 use stencilc_compiler::access::swic::HEIGHT;
 use stencilc_compiler::grid::Form;
 use stencilc_compiler::plan::Choices;
@@ -44,7 +45,8 @@ pub fn enough(all: &[Choices], form: Form) -> Vec<Choices> {
 /// The most ways to hold a plane in registers that are worth a look.
 const RESIDENT: usize = 6;
 
-/// Plans worth a look: those of these kinds, with as many steps at once, kernels that are a thread a cell as chosen.
+/// Plans worth a look: those of these kinds, with as many steps at once, kernels that are a thread a cell as chosen. Blocks walk along k
+/// as the choices have it, if any of these does.
 pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices], graph: bool) -> Vec<ProgramPlan> {
     let plan = |kind, steps, choices: &Choices, shape, resident| ProgramPlan {
         kind,
@@ -88,6 +90,15 @@ pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices], grap
                 }));
             }
             PlanKind::Walked => {
+                let walks = |own: &&Choices| {
+                    own.has_rows() && access::find(&own.access).is_ok_and(|access| access.queue().is_some())
+                };
+                let named: Vec<&Choices> = choices.iter().filter(walks).collect();
+                if !named.is_empty() {
+                    let of = |own: &Choices| plan(kind, 1, own, usual_shape(1, own.precision), 0);
+                    plans.extend(named.into_iter().map(of));
+                    continue;
+                }
                 let of = |base: &Choices| {
                     WALKS.map(|(access, height, [x, y])| {
                         let base = Choices { access: access.to_owned(), block: [x, y, 1], ..base.clone() };
@@ -133,7 +144,7 @@ const WALKS: [(&str, u32, [u32; 2]); 11] = [
     ("swic", 0, [64, 8]),
     ("swic", 0, [64, 4]),
     ("swic", 2, [128, 4]),
-    ("swic", 4, [64, 6]),
+    ("swic", 4, [256, 2]),
     ("swic", 3, [64, 4]),
     ("swic", 6, [64, 4]),
     ("swic", 8, [64, 4]),
@@ -157,4 +168,32 @@ fn shapes(steps: usize) -> impl Iterator<Item = Shape> {
             .into_iter()
             .flat_map(move |lane| ROWS.map(|rows| Shape { lane, ahead, strip, rows, ..Shape::default() }))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn walked(choices: &[Choices]) -> Vec<String> {
+        candidates(&[PlanKind::Walked], &[1], choices, true).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn blocks_walk_as_they_are_told_to_or_in_ways_worth_a_look() {
+        let walk = |access: &str, height| {
+            Choices { access: access.to_owned(), block: [64, 4, 1], ..Choices::default() }.with(HEIGHT.name, [height])
+        };
+        let named = [walk("swic", 3), Choices::default(), walk("queue", 2)];
+        let told = [
+            "--fuse walked --access swic --block 64x4 --height 3",
+            "--fuse walked --access queue --block 64x4 --height 2",
+        ];
+        assert_eq!(walked(&named), told);
+        // Cells in no rows are not walked through.
+        let of_cells = Choices { storage: "uncompressed".to_owned(), ..walk("swic", 3) };
+        assert_eq!(walked(&[of_cells]), Vec::<String>::new());
+        let others = walked(&[Choices::default()]);
+        assert_eq!(others.len(), WALKS.len());
+        assert!(others.contains(&"--fuse walked --access swic --block 64x4 --height 8".to_owned()), "{others:?}");
+    }
 }

@@ -6,7 +6,8 @@ use super::Queue;
 use super::flow::{Flow, Home};
 use super::layout::{Layout, Tile};
 use super::load::Copies;
-use super::order::Item;
+use super::order::{Column, Columns, Item};
+use super::read::Held;
 use super::values::width;
 use crate::ir::{DefId, FieldId, Relation};
 use crate::kernel::build::{Builder, Computing, Making};
@@ -40,6 +41,8 @@ pub struct Walk<'a> {
     pub(super) kept: BTreeMap<Kept, Vec<ArrayId>>,
     /// The present values of definitions.
     pub(super) now: BTreeMap<(DefId, i32), ArrayId>,
+    /// What has been read of planes in shared memory.
+    pub(super) held: BTreeMap<Column, Held>,
 }
 
 /// What is kept for later planes.
@@ -95,6 +98,7 @@ impl<'a> Walk<'a> {
             flat: BTreeMap::new(),
             kept: BTreeMap::new(),
             now: BTreeMap::new(),
+            held: BTreeMap::new(),
         }
     }
 
@@ -304,7 +308,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Computes all items of a step, and starts the copies of a plane to come, spread over them.
-    fn items(&mut self, items: &[Item], step: ValueId, steps: &Steps, slot: ValueId) {
+    fn items(&mut self, items: &[(Item, Columns)], step: ValueId, steps: &Steps, slot: ValueId) {
         let (layout, stages) = (self.layout, self.layout.shape.stages);
         let slots = layout.memory.slots;
         let walked: Vec<(FieldId, Tile)> = layout
@@ -322,11 +326,12 @@ impl<'a> Walk<'a> {
         });
         let is_more = to.map(|_| self.own().name("has_more", step.plus(stages - 1).less(steps.count)));
         let mut copies = walked.iter().enumerate().peekable();
-        for (number, &item) in items.iter().enumerate() {
+        for (number, (item, columns)) in items.iter().enumerate() {
             while let Some((_, &own)) = copies.next_if(|(copy, _)| number * walked.len() >= copy * items.len()) {
                 self.copy_ahead(own, to, is_more);
             }
-            match item {
+            self.read(columns);
+            match *item {
                 Item::Def(def, i) => self.define(def, i),
                 Item::Store(number) => self.store(number, step, steps),
             }

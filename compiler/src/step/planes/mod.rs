@@ -18,6 +18,7 @@ mod flow;
 mod layout;
 mod load;
 mod order;
+mod read;
 mod values;
 
 use super::{Edge, Kernel, Launch, Rows, StepTask, computed};
@@ -101,8 +102,11 @@ pub fn planes(task: &StepTask, request: &Request, shape: &Shape) -> Result<Kerne
     let both = || ways.iter().zip(&tasks);
     let mut layouts = heights
         .iter()
-        .flat_map(|&rows| both().map(move |(prepared, task)| Layout::new(task, request, prepared, (*shape, rows))));
-    let layout = roomiest(&mut layouts)?;
+        .flat_map(|&rows| both().map(move |(prepared, task)| Layout::new(task, request, prepared, (*shape, rows))))
+        .filter_map(Result::ok);
+    // What not even the fewest rows have room for is told of these.
+    let fewest = || Layout::new(&tasks[0], request, &ways[0], (*shape, heights.last().copied().unwrap_or(1)));
+    let layout = roomiest(&mut layouts).map_or_else(fewest, Ok)?;
     let count = layout.tiles.iter().product::<usize>() as u128 * layout.parts as u128;
     let Some(blocks) = u32::try_from(count).ok().filter(|&blocks| blocks <= i32::MAX as u32) else {
         return Err(task.refusal(format!("cannot be walked through: {count} blocks are more than a launch can have")));
@@ -115,24 +119,23 @@ pub fn planes(task: &StepTask, request: &Request, shape: &Shape) -> Result<Kerne
 /// with on the way often has none.
 fn heights(precision: Precision) -> Vec<usize> {
     match precision {
-        Precision::F32 => vec![4, 2, 1],
+        Precision::F32 => vec![4, 3, 2, 1],
         Precision::F64 => vec![2, 1],
     }
 }
 
 /// The first layout whose values have room in registers; if none has, the one that lacks the fewest.
-fn roomiest<'a>(layouts: &mut dyn Iterator<Item = Result<Layout<'a>, Refusal>>) -> Result<Layout<'a>, Refusal> {
-    let mut best: Option<Result<Layout, Refusal>> = None;
+fn roomiest<'a>(layouts: &mut dyn Iterator<Item = Layout<'a>>) -> Option<Layout<'a>> {
+    let mut best: Option<Layout> = None;
     for layout in layouts {
-        let lacking = |own: &Result<Layout, Refusal>| own.as_ref().map_or(usize::MAX, Layout::lacking);
-        if best.as_ref().is_none_or(|best| lacking(&layout) < lacking(best)) {
+        if best.as_ref().is_none_or(|best| layout.lacking() < best.lacking()) {
             best = Some(layout);
         }
-        if best.as_ref().is_some_and(|best| lacking(best) == 0) {
+        if best.as_ref().is_some_and(|best| best.lacking() == 0) {
             break;
         }
     }
-    best.unwrap_or_else(|| Err(Refusal::new("a walk along k has no rows")))
+    best
 }
 
 /// What waits while a block walks along k.

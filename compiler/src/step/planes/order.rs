@@ -3,9 +3,10 @@
 //! Each item is computed for all rows of a thread at once. Of those that can be computed, the next is the one after which the fewest
 //! values wait in registers: links of sums take the place of those before them, and what nobody looks at any more is gone.
 
-use super::super::flow::{Source, Use, used};
+use super::super::flow::{Source, Use, Window, used};
 use super::flow::{Flow, Home};
-use crate::ir::{Body, DefId, FieldId, Handle, Stencil};
+use crate::ir::operation::Operation;
+use crate::ir::{Body, DefId, FieldId, Handle, Levels, Stencil};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is computed together.
@@ -20,20 +21,38 @@ pub enum Item {
 /// What an item looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Seen {
-    /// A field's values of a plane so many before its present one, so many columns away.
-    Field(FieldId, i32, usize),
+    /// A field's values of a plane.
+    Field(Column),
     /// A definition's.
     Def(DefId, i32, usize),
+}
+
+/// Values of a field: so many columns away, of a plane so many before its present one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Column {
+    /// The field.
+    pub field: FieldId,
+    /// How many columns away.
+    pub i: i32,
+    /// How many planes before the present one.
+    pub age: usize,
 }
 
 /// The items of a step in their order.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// The items.
-    pub items: Vec<Item>,
+    /// The items, and the rows that each looks at of planes in shared memory.
+    pub items: Vec<(Item, Columns)>,
+    /// Columns that several of them look at, and all rows that any does.
+    pub columns: Columns,
     /// The most values of a thread that wait at once.
     pub most: usize,
+    /// Whether anything is computed by many instructions, which hold values of their own.
+    pub is_slow: bool,
 }
+
+/// Rows of columns, from an output's.
+pub type Columns = BTreeMap<Column, Window>;
 
 impl Order {
     /// Of threads of so many rows.
@@ -41,7 +60,11 @@ impl Order {
         let mut waiting = all(stencil, flow);
         let mut lookers: BTreeMap<Seen, usize> = BTreeMap::new();
         waiting.iter().flat_map(|own| &own.seen).for_each(|&seen| *lookers.entry(seen).or_default() += 1);
-        let mut live = Live { flow, rows: rows as i64, lookers, loaded: BTreeSet::new(), done: BTreeSet::new() };
+        let mut columns = Columns::new();
+        waiting.iter().flat_map(|own| &own.columns).for_each(|(&column, &rows)| widen(&mut columns, column, rows));
+        columns.retain(|&column, _| lookers.get(&Seen::Field(column)).is_some_and(|&lookers| lookers > 1));
+        let (loaded, done) = (BTreeSet::new(), BTreeSet::new());
+        let mut live = Live { flow, rows: rows as i64, columns, lookers, loaded, done };
         let (mut now, mut items) = (live.kept(), Vec::with_capacity(waiting.len()));
         let mut most = now;
         while !waiting.is_empty() {
@@ -52,9 +75,13 @@ impl Order {
             now += live.grows(&own);
             most = most.max(now);
             live.compute(&own);
-            items.push(own.item);
+            items.push((own.item, own.columns));
         }
-        Self { items, most: usize::try_from(most).unwrap_or(0) }
+        let is_slow = |body: &Body| body.iter().any(|(id, _)| Operation::of(body, id).is_some_and(Operation::is_slow));
+        let mut bodies =
+            stencil.defs.iter().map(|(_, def)| &def.body).chain(stencil.stores.iter().map(|own| &own.body));
+        let is_slow = bodies.any(is_slow);
+        Self { items, columns: live.columns, most: usize::try_from(most).unwrap_or(0), is_slow }
     }
 }
 
@@ -64,13 +91,16 @@ fn all(stencil: &Stencil, flow: &Flow) -> Vec<Waiting> {
     let defs = flow.instances.keys().map(|&(def, i)| Item::Def(def, i));
     let stores = (0..stencil.stores.len()).map(Item::Store);
     for item in defs.chain(stores) {
-        let (body, lag, i) = match item {
-            Item::Def(def, i) => (&stencil.defs[def].body, flow.lags[def.index()], i),
-            Item::Store(number) => (&stencil.stores[number].body, flow.stores[number], 0),
+        let (body, lag, i, rows) = match item {
+            Item::Def(def, i) => {
+                let rows = flow.instances.get(&(def, i)).map_or(Window::default(), |own| own.rows);
+                (&stencil.defs[def].body, flow.lags[def.index()], i, rows)
+            }
+            Item::Store(number) => (&stencil.stores[number].body, flow.stores[number], 0, Window::default()),
         };
-        let mut seen = BTreeSet::new();
-        look(stencil, flow, (body, -lag, i), &mut seen);
-        waiting.push(Waiting { item, lag, seen });
+        let mut waits = Waiting { item, lag, seen: BTreeSet::new(), columns: Columns::new() };
+        waits.look((stencil, flow), body, -lag, (i, rows));
+        waiting.push(waits);
     }
     // Links that are furthest behind come first: each takes the place of the one before it.
     waiting.sort_by_key(|own| (-own.lag, own.item));
@@ -82,29 +112,47 @@ struct Waiting {
     item: Item,
     lag: i32,
     seen: BTreeSet<Seen>,
+    columns: Columns,
 }
 
-/// What a body looks at that is evaluated at a plane and column, through all that is part of it.
-fn look(stencil: &Stencil, flow: &Flow, (body, shift, i): (&Body, i32, i32), seen: &mut BTreeSet<Seen>) {
-    for Use { source, i: along, .. } in body.iter().filter_map(|(_, node)| used(stencil, node, shift)) {
-        let i = i + along;
-        match source {
-            Source::Field(field, _) if flow.fields.get(&field).is_none_or(|own| own.home == Home::Memory) => {}
-            Source::Field(field, _) => {
-                seen.insert(Seen::Field(field, i, flow.age_of(source)));
+impl Waiting {
+    /// What a body looks at that is evaluated at a plane and column for some rows, through all that is part of it.
+    fn look(&mut self, (stencil, flow): (&Stencil, &Flow), body: &Body, shift: i32, (i, rows): (i32, Window)) {
+        for Use { source, i: along, j } in body.iter().filter_map(|(_, node)| used(stencil, node, shift)) {
+            let (i, rows, age) = (i + along, rows.moved(j), flow.age_of(source));
+            match source {
+                Source::Field(field, _) => {
+                    let column = Column { field, i, age };
+                    match flow.fields.get(&field).map_or(Home::Memory, |own| own.home) {
+                        Home::Memory => continue,
+                        Home::Shared { back, .. }
+                            if age <= back || stencil.fields[field].place.levels == Levels::None =>
+                        {
+                            widen(&mut self.columns, column, rows);
+                        }
+                        Home::Shared { .. } | Home::Registers { .. } => {}
+                    }
+                    self.seen.insert(Seen::Field(column));
+                }
+                Source::Def(def, _) if flow.instances.contains_key(&(def, i)) => {
+                    self.seen.insert(Seen::Def(def, i, age));
+                }
+                Source::Def(def, shift) => self.look((stencil, flow), &stencil.defs[def].body, shift, (i, rows)),
             }
-            Source::Def(def, _) if flow.instances.contains_key(&(def, i)) => {
-                seen.insert(Seen::Def(def, i, flow.age_of(source)));
-            }
-            Source::Def(def, shift) => look(stencil, flow, (&stencil.defs[def].body, shift, i), seen),
         }
     }
+}
+
+fn widen(columns: &mut Columns, column: Column, rows: Window) {
+    let own = columns.entry(column).or_insert(rows);
+    *own = own.union(rows);
 }
 
 /// What is in registers.
 struct Live<'a> {
     flow: &'a Flow,
     rows: i64,
+    columns: Columns,
     /// How many items are still to look at something.
     lookers: BTreeMap<Seen, usize>,
     loaded: BTreeSet<Seen>,
@@ -137,6 +185,11 @@ impl Live<'_> {
         self.rows + i64::from(around)
     }
 
+    /// The values of a column that are looked at.
+    fn of_column(&self, column: Column) -> i64 {
+        self.rows + self.columns.get(&column).map_or(0, |rows| i64::from(rows.high - rows.low))
+    }
+
     /// By how many values what waits in registers grows if an item comes next.
     fn grows(&self, own: &Waiting) -> i64 {
         let mut grows = match own.item {
@@ -149,9 +202,9 @@ impl Live<'_> {
         for &seen in &own.seen {
             let is_last = self.lookers.get(&seen).is_none_or(|&lookers| lookers <= 1);
             grows += match seen {
-                Seen::Field(..) if is_last && self.loaded.contains(&seen) => -self.rows,
-                Seen::Field(..) if is_last || self.loaded.contains(&seen) => 0,
-                Seen::Field(..) => self.rows,
+                Seen::Field(column) if is_last && self.loaded.contains(&seen) => -self.of_column(column),
+                Seen::Field(_) if is_last || self.loaded.contains(&seen) => 0,
+                Seen::Field(column) => self.of_column(column),
                 // What is kept for longer moves on.
                 Seen::Def(def, i, age) => {
                     let kept = self.flow.instances.get(&(def, i)).map_or(0, |own| own.kept);

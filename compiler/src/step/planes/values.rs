@@ -4,6 +4,7 @@ use super::super::flow::{Source, Use, Window, used};
 use super::body::{Kept, Steps, Walk};
 use super::flow::Home;
 use super::layout::Layout;
+use super::order::Column;
 use crate::ir::{Body, DefId, Handle, Levels, Relation};
 use crate::kernel::ValueId;
 use crate::kernel::build::{Computing, Making, Term};
@@ -78,11 +79,13 @@ impl Walk<'_> {
                     Home::Shared { back, .. } if age > back && is_walked => {
                         self.kept.get(&Kept::Field(field))?.get(age - back - 1)?.at(row.of(0))
                     }
-                    Home::Shared { .. } => {
-                        let at = if is_walked { *self.at.get(age)? } else { self.here };
-                        let index = at.plus(row.of(0).times(memory.pitch)).plus(i);
-                        self.tiles.get(&field)?.at(index)
-                    }
+                    Home::Shared { .. } => match self.held.get(&Column { field, i, age }) {
+                        Some(held) => held.array.at(row.of(held.first)),
+                        None => {
+                            let index = self.place(field, age)?.plus(row.of(0).times(memory.pitch)).plus(i);
+                            self.tiles.get(&field)?.at(index)
+                        }
+                    },
                 };
                 let element = self.own().term(element);
                 Some(self.lowering.element(used.source, element))
@@ -153,6 +156,7 @@ impl Walk<'_> {
             });
         }
         self.now.clear();
+        self.held.clear();
     }
 
     /// The value that comes next to those that are kept.
@@ -163,6 +167,10 @@ impl Walk<'_> {
                 Home::Memory => None,
                 Home::Registers { .. } => Some(self.registers.get(&field)?[1].at(r)),
                 Home::Shared { back, .. } => {
+                    let held = self.held.get(&Column { field, i: 0, age: back });
+                    if let Some(held) = held.filter(|held| held.has(&(0..self.layout.rows as i32))) {
+                        return Some(held.array.at(r.minus(held.first)));
+                    }
                     let index = self.at.get(back)?.plus(r.times(self.layout.memory.pitch));
                     Some(self.tiles.get(&field)?.at(index))
                 }
