@@ -52,15 +52,21 @@ fn every_combination_compiles() {
                     });
                 // With levels fastest kernels differ in how they find their cells alone: one architecture is enough.
                 let all = ARCHITECTURES.map(|arch| (arch, &units[0])).into_iter().chain([("sm_90", &units[1])]);
-                // So it is for sums of 55 points, which take long to compile.
-                let all = all.filter(|(arch, _)| name != "grad_div" || *arch == "sm_90");
-                for (arch, (text, kernels, choices)) in all {
+                // So it is for sums of 55 points, which take long to compile. All others are compiled for each architecture, in a precision
+                // at least.
+                let is_compiled = |arch: &str| match arch {
+                    "sm_90" => true,
+                    _ if name == "grad_div" => false,
+                    "sm_80" => precision == Precision::F64,
+                    _ => precision == Precision::F32,
+                };
+                for (arch, (text, kernels, choices)) in all.filter(|(arch, _)| is_compiled(arch)) {
                     let resources = compiled(name, text, arch);
                     assert_eq!(resources.len(), *kernels);
                     // The file of all constructs is no stencil that anyone would run.
                     for resource in resources.into_iter().filter(|_| name != "constructs") {
                         // Loops over levels of `grad_div` hold 24 distances and the values of several levels, and spill kilobytes; its
-                        // patches spill 260 bytes in `f64` on sm_100; and of walks along k `queue` keeps 108 values a cell, and `swic` in
+                        // patches spill 260 bytes in `f64` for sm_100; and of walks along k `queue` keeps 108 values a cell, and `swic` in
                         // `f64` spills 212 bytes in its usual shape (`step/planes.rs` looks at those that have room). Nobody gets these
                         // without asking for them.
                         let number: usize = resource.kernel.trim_start_matches("kernel_").parse().unwrap();
