@@ -66,9 +66,8 @@ fn every_combination_compiles() {
                     // The file of all constructs is no stencil that anyone would run.
                     for resource in resources.into_iter().filter(|_| name != "constructs") {
                         // Loops over levels of `grad_div` hold 24 distances and the values of several levels, and spill kilobytes; its
-                        // patches spill 260 bytes in `f64` for sm_100; and of walks along k `queue` keeps 108 values a cell, and `swic` in
-                        // `f64` spills 212 bytes in its usual shape (`step/planes.rs` looks at those that have room). Nobody gets these
-                        // without asking for them.
+                        // patches spill 260 bytes in `f64` on sm_100; and of walks along k `queue` keeps so many values that some spill up
+                        // to 90 bytes (`step/planes.rs` looks at those that have room). Nobody gets these without asking for them.
                         let number: usize = resource.kernel.trim_start_matches("kernel_").parse().unwrap();
                         let own = &choices[number];
                         let access = access::find(&own.access).unwrap();

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_a_hundred_and_forty() {
+    fn numbers_go_on_without_gaps() {
         let catalogue = Catalogue::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap();
         let numbers: Vec<u32> = catalogue.faults.iter().map(|fault| fault.number).collect();
         assert_eq!(numbers, (1..=164).collect::<Vec<u32>>());

@@ -44,7 +44,8 @@ fn walks_through_planes_alone_equal_the_interpreter() {
     });
 }
 
-/// Sums in order and not, with and without diagonals, products of them, far up and down, up or down alone, fields at the cell alone.
+/// Sums in order and not, with and without diagonals, products of them, far up and down, up or down alone, fields at the cell alone;
+/// and planes that are kept at the cell, of which several outputs look at rows beside it.
 const WALKED: &str = "
 fn along_i(a, n) = a[i+n] - a[i-n]
 fn along_j(a, n) = a[j+n] - a[j-n]
@@ -69,6 +70,7 @@ stencil products {
 }
 stencil up { in a; out b; b = a[k+1] + 2*a[k+3] }
 stencil down { in a; out b; b = a[k-2, i+1] * a[k-1] }
+stencil beside { in a; out b, c; b = a[j+1] - a[k-1]; c = a[j+2] + a[k-1] }
 stencil unsorted { in a, c; out b; out n: int; b = a[k+1] - a[k-1, j-1] * c[k-2] + a[i+1]; n = if c > a[k+1] { 1 } else { 0 } }
 ";
 
@@ -176,6 +178,7 @@ fn what_has_no_room_or_makes_no_sense_is_refused() {
     let refused = |shape: Shape| planes(&fixture.subject(), &request, &shape).unwrap_err().message;
     let shape = Shape::default();
     assert!(refused(Shape { rows: Some(16), block: [256, 4], ..shape }).contains("and 232448 have room"));
+    assert!(refused(Shape { block: [1024, 1], ..shape }).contains("planes of 1024x1 cells take "), "the fewest rows");
     assert!(refused(Shape { rows: Some(17), ..shape }).contains("17 rows a thread, and 1 to 16 are possible"));
     assert!(refused(Shape { stages: 1, ..shape }).contains("1 planes at once, and 2 to 8 are possible"));
     assert!(refused(Shape { block: [48, 2], ..shape }).contains("48 threads along i are no whole warps"));

@@ -1,7 +1,6 @@
 //! The plans of a program that are worth a look.
 
 use super::plan::{PlanKind, ProgramPlan, usual_shape};
-use stencilc_compiler::access;
 use stencilc_compiler::access::swic::HEIGHT;
 use stencilc_compiler::grid::Form;
 use stencilc_compiler::plan::Choices;
@@ -90,23 +89,15 @@ pub fn candidates(kinds: &[PlanKind], steps: &[usize], choices: &[Choices], grap
                 }));
             }
             PlanKind::Walked => {
-                let walks = |own: &&Choices| {
-                    own.has_rows() && access::find(&own.access).is_ok_and(|access| access.queue().is_some())
-                };
-                let named: Vec<&Choices> = choices.iter().filter(walks).collect();
-                if !named.is_empty() {
-                    let of = |own: &Choices| plan(kind, 1, own, usual_shape(1, own.precision), 0);
-                    plans.extend(named.into_iter().map(of));
-                    continue;
-                }
-                let of = |base: &Choices| {
-                    WALKS.map(|(access, height, [x, y])| {
+                let mut ways: Vec<Choices> =
+                    choices.iter().filter(|own| own.has_rows() && own.walks()).cloned().collect();
+                if let (true, Some(base)) = (ways.is_empty(), rows) {
+                    ways.extend(WALKS.map(|(access, height, [x, y])| {
                         let base = Choices { access: access.to_owned(), block: [x, y, 1], ..base.clone() };
-                        let shape = usual_shape(1, base.precision);
-                        plan(kind, 1, &base.with(HEIGHT.name, [height]), shape, 0)
-                    })
-                };
-                plans.extend(rows.into_iter().flat_map(of));
+                        base.with(HEIGHT.name, [height])
+                    }));
+                }
+                plans.extend(ways.iter().map(|own| plan(kind, 1, own, usual_shape(1, own.precision), 0)));
             }
             PlanKind::Persistent => {
                 let of = |choices| shapes(1).map(move |shape| plan(kind, 1, choices, shape, 0));

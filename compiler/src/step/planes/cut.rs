@@ -1,8 +1,8 @@
 //! Cuts sums where levels change, so that what a level gives can be added as soon as it is there.
 //!
 //! A sum is a chain: each link adds a term to what stands before it. If its terms do not all read the same highest level, each link
-//! becomes a definition; but not if values are late ([`Timing`]) and it reads no level below the cell's, whose planes are still there then. Walking along k, a link then computes on the level that its term reads, and what it comes to waits in a
-//! register for the next level: the output queue of O. Anjum, G. de Gonzalo Simon, M. Hidayetoglu and W. Hwu, "An Efficient GPU
+//! becomes a definition; but not if values are late ([`Timing`]) and it reads no level below the cell's, whose planes are still there then.
+//! Walking along k, a link then computes on the level that its term reads, and what it comes to waits in a register for the next level: the output queue of O. Anjum, G. de Gonzalo Simon, M. Hidayetoglu and W. Hwu, "An Efficient GPU
 //! Implementation Technique for Higher-Order 3D Stencils" (2019). A definition rounds nothing, so no bit changes.
 
 use super::flow::Timing;

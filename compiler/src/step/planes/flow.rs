@@ -300,6 +300,14 @@ impl Flow {
         usize::try_from(-lag.saturating_add(shift)).unwrap_or(0)
     }
 
+    /// Whether a field's values of a plane so many before its present one are in shared memory.
+    pub fn is_shared(&self, stencil: &Stencil, field: FieldId, age: usize) -> bool {
+        match self.fields.get(&field).map(|own| own.home) {
+            Some(Home::Shared { back, .. }) => age <= back || stencil.fields[field].place.levels == Levels::None,
+            Some(Home::Memory | Home::Registers { .. }) | None => false,
+        }
+    }
+
     /// All that kernels have names for.
     pub fn sources(&self) -> Vec<Source> {
         let fields = self.fields.keys().map(|&field| Source::Field(field, 0));

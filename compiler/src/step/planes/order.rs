@@ -6,7 +6,7 @@
 use super::super::flow::{Source, Use, Window, used};
 use super::flow::{Flow, Home};
 use crate::ir::operation::Operation;
-use crate::ir::{Body, DefId, FieldId, Handle, Levels, Stencil};
+use crate::ir::{Body, DefId, FieldId, Handle, Stencil};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is computed together.
@@ -123,14 +123,11 @@ impl Waiting {
             match source {
                 Source::Field(field, _) => {
                     let column = Column { field, i, age };
-                    match flow.fields.get(&field).map_or(Home::Memory, |own| own.home) {
-                        Home::Memory => continue,
-                        Home::Shared { back, .. }
-                            if age <= back || stencil.fields[field].place.levels == Levels::None =>
-                        {
-                            widen(&mut self.columns, column, rows);
-                        }
-                        Home::Shared { .. } | Home::Registers { .. } => {}
+                    if flow.fields.get(&field).is_none_or(|own| own.home == Home::Memory) {
+                        continue;
+                    }
+                    if flow.is_shared(stencil, field, age) {
+                        widen(&mut self.columns, column, rows);
                     }
                     self.seen.insert(Seen::Field(column));
                 }

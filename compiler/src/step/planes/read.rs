@@ -17,23 +17,22 @@ pub(super) struct Held {
     pub array: ArrayId,
     /// That row, from the thread's first.
     pub first: i32,
-    /// The rows that have not been read.
-    lacking: BTreeSet<i32>,
+    /// The rows that have been read.
+    there: BTreeSet<i32>,
 }
 
 impl Held {
     /// Whether all of some rows have been read.
-    pub fn has(&self, rows: &Range<i32>) -> bool {
-        self.lacking.range(rows.clone()).next().is_none()
+    pub fn has(&self, rows: Range<i32>) -> bool {
+        rows.into_iter().all(|row| self.there.contains(&row))
     }
 
     /// Those of some rows that have not been read, which will be now, in runs.
-    fn lacking(&mut self, rows: &Range<i32>) -> Vec<Range<i32>> {
-        let found: Vec<i32> = self.lacking.range(rows.clone()).copied().collect();
+    fn lacking(&mut self, rows: Range<i32>) -> Vec<Range<i32>> {
         let mut runs: Vec<Range<i32>> = Vec::new();
-        for row in found {
-            self.lacking.remove(&row);
+        for row in rows {
             match runs.last_mut() {
+                _ if !self.there.insert(row) => {}
                 Some(run) if run.end == row => run.end += 1,
                 _ => runs.push(row..row + 1),
             }
@@ -63,11 +62,11 @@ impl Walk<'_> {
             if !self.held.contains_key(&column) {
                 let name = format!("{}_read", self.lowering.read_name(field));
                 let array = self.own().local(&name, layout.task.stored(field), all.len());
-                self.held.insert(column, Held { array, first: all.start, lacking: all.collect() });
+                self.held.insert(column, Held { array, first: all.start, there: BTreeSet::new() });
             }
             let Some(held) = self.held.get_mut(&column) else { continue };
             let (array, first) = (held.array, held.first);
-            for run in held.lacking(&rows) {
+            for run in held.lacking(rows) {
                 let Some(at) = self.place(field, age) else { continue };
                 self.unrolled("r", ((run.start - first) as usize, (run.end - first) as usize), |walk, r| {
                     let index = at.plus(r.plus(first).times(layout.memory.pitch)).plus(i);

@@ -5,7 +5,7 @@ use super::body::{Kept, Steps, Walk};
 use super::flow::Home;
 use super::layout::Layout;
 use super::order::Column;
-use crate::ir::{Body, DefId, Handle, Levels, Relation};
+use crate::ir::{Body, DefId, Handle, Relation};
 use crate::kernel::ValueId;
 use crate::kernel::build::{Computing, Making, Term};
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,7 +66,7 @@ impl Walk<'_> {
         let (i, row, age) = (i + used.i, row.on(used.j), flow.age_of(used.source));
         match used.source {
             Source::Field(field, _) => {
-                let is_walked = self.layout.task.stencil.fields[field].place.levels != Levels::None;
+                let stencil = self.layout.task.stencil;
                 let element = match flow.fields.get(&field)?.home {
                     Home::Memory => match self.flat.get(&field) {
                         Some(here) => here.at(row.of(0)),
@@ -76,7 +76,7 @@ impl Walk<'_> {
                         0 => self.registers.get(&field)?[1].at(row.of(0)),
                         _ => self.kept.get(&Kept::Field(field))?.get(age - 1)?.at(row.of(0)),
                     },
-                    Home::Shared { back, .. } if age > back && is_walked => {
+                    Home::Shared { back, .. } if !flow.is_shared(stencil, field, age) => {
                         self.kept.get(&Kept::Field(field))?.get(age - back - 1)?.at(row.of(0))
                     }
                     Home::Shared { .. } => match self.held.get(&Column { field, i, age }) {
@@ -168,7 +168,7 @@ impl Walk<'_> {
                 Home::Registers { .. } => Some(self.registers.get(&field)?[1].at(r)),
                 Home::Shared { back, .. } => {
                     let held = self.held.get(&Column { field, i: 0, age: back });
-                    if let Some(held) = held.filter(|held| held.has(&(0..self.layout.rows as i32))) {
+                    if let Some(held) = held.filter(|held| held.has(0..self.layout.rows as i32)) {
                         return Some(held.array.at(r.minus(held.first)));
                     }
                     let index = self.at.get(back)?.plus(r.times(self.layout.memory.pitch));
