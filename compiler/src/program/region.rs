@@ -286,9 +286,13 @@ pub fn region(
         };
         region.cells = Some(columns_where(stencil, adjacency, &is_there).map_err(Wrong::Empty)?);
     }
-    let everywhere = 0..staged.grid.nk + 1;
-    let ranges: Vec<Range<usize>> =
-        there.iter().map(|there| there.as_ref().map_or(everywhere.clone(), |there| there.axes[2].clone())).collect();
+    // What is given nothing is what the call itself computes, on every level that it has.
+    let ranges: Vec<Range<usize>> = (stencil.fields.iter().zip(there))
+        .map(|((_, field), there)| match there {
+            Some(there) => there.axes[2].clone(),
+            None => 0..field.place.levels.count(staged.grid.nk),
+        })
+        .collect();
     let known = levels::Known::new(stencil, staged.precision, staged.grid.nk, params);
     let computed = levels::readable(&known, region.k.clone(), Some(&ranges));
     let (Some(&first), Some(&last)) = (computed.first(), computed.last()) else {

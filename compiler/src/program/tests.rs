@@ -306,6 +306,21 @@ fn a_sweep_is_given_what_has_values_on_every_level() {
     assert!(staged(&text("if k > 0 { a[k-1] } else { a }"), Grid::rows(2, 2, 4)).is_ok());
 }
 
+/// What a sweep keeps has the levels of the grid and no more, in a program as alone.
+#[test]
+fn a_sweep_looks_at_no_level_above_the_grid() {
+    let text = |value: &str| {
+        format!(
+            "program own {{ out c; c = down() }}
+             stencil down {{ out y; sweep k down {{ let e = {value}; y = if k > 1 {{ 0.5 }} else {{ e }}; let f = 0.5 }} }}"
+        )
+    };
+    let refusal = staged(&text("f[k+1]"), Grid::rows(2, 2, 1)).unwrap_err();
+    assert!(refusal.contains("computes none of the 1 levels"), "{refusal}");
+    assert!(staged(&text("if k < nk - 1 { f[k+1] } else { 0.0 }"), Grid::rows(2, 2, 1)).is_ok());
+    assert!(staged(&text("f[k+1]"), Grid::rows(2, 2, 3)).is_ok());
+}
+
 /// What a sweep names for no output is not computed, so nothing beyond an edge is needed for it.
 #[test]
 fn what_a_sweep_computes_for_nothing_has_no_edges() {

@@ -1,11 +1,13 @@
 //! Values of sweeps that are kept on every level: those that are read on other levels, or after their sweep.
 
+use super::swept_value;
 use crate::time::tree::{Stencil, Swept, Term};
 use std::collections::BTreeSet;
 
-/// The lets that are kept. One that is made of no value of a sweep is an ordinary let where it is read below its definition.
+/// The lets that are kept. One that is made of no value of a sweep is an ordinary let where it is read below its definition;
+/// one that no output needs reads nothing.
 pub fn kept(stencil: &Stencil) -> BTreeSet<Swept> {
-    let mut kept = BTreeSet::new();
+    let (mut kept, needed) = (BTreeSet::new(), needed(stencil));
     // What depends on a sweep, of what is defined above.
     let (mut defined, mut tied) = (BTreeSet::new(), BTreeSet::new());
     for sweep in &stencil.sweeps {
@@ -15,7 +17,7 @@ pub fn kept(stencil: &Stencil) -> BTreeSet<Swept> {
             swept_reads(stencil, term, &mut reads);
             for (name, by) in reads {
                 let is_ahead = !defined.contains(&name);
-                if is_ahead || tied.contains(&name) && (by != 0 || !inner.contains(&name)) {
+                if needed.contains(own) && (is_ahead || tied.contains(&name) && (by != 0 || !inner.contains(&name))) {
                     kept.insert(name);
                 }
                 is_tied |= is_ahead || tied.contains(&name);
@@ -29,6 +31,24 @@ pub fn kept(stencil: &Stencil) -> BTreeSet<Swept> {
     stencil.outputs.iter().for_each(|(_, term)| swept_reads(stencil, term, &mut reads));
     kept.extend(reads.into_iter().map(|(name, _)| name).filter(|name| tied.contains(name)));
     kept
+}
+
+/// The values of sweeps that outputs need, which are outputs or lead to one.
+fn needed(stencil: &Stencil) -> BTreeSet<Swept> {
+    let mut reads = Vec::new();
+    stencil.outputs.iter().for_each(|(_, term)| swept_reads(stencil, term, &mut reads));
+    let written = stencil.sweeps.iter().flat_map(|sweep| &sweep.values).map(|(own, _)| *own);
+    let mut open: Vec<Swept> = written.filter(|own| matches!(own, Swept::Field(_))).collect();
+    open.extend(reads.into_iter().map(|(name, _)| name));
+    let mut needed = BTreeSet::new();
+    while let Some(own) = open.pop() {
+        if needed.insert(own) {
+            let mut reads = Vec::new();
+            swept_reads(stencil, swept_value(stencil, own), &mut reads);
+            open.extend(reads.into_iter().map(|(name, _)| name));
+        }
+    }
+    needed
 }
 
 /// The values of sweeps that a term reads, and how many levels away.
@@ -65,10 +85,11 @@ mod tests {
         ];
         let sweeps = vec![
             Sweep { is_up: false, values },
-            Sweep { is_up: true, values: vec![(own(7), swept(3, -1)), (own(8), swept(4, -1))] },
+            Sweep { is_up: true, values: vec![(own(7), swept(3, -1)), (own(8), swept(4, -1)), (own(9), swept(2, 0))] },
         ];
-        let outputs = vec![(0, swept(1, 0))];
+        // Nothing comes of the last, which would have the third kept.
+        let outputs = vec![(0, swept(1, 0)), (1, swept(7, 0)), (2, swept(8, 0)), (3, swept(5, 0))];
         let stencil = Stencil { fields: Vec::new(), params: Vec::new(), lets: Vec::new(), sweeps, outputs };
-        assert_eq!(kept(&stencil), [0, 1, 3, 6].map(own).into());
+        assert_eq!(kept(&stencil), [0, 1, 3, 5, 6, 7].map(own).into());
     }
 }
