@@ -28,8 +28,8 @@ use stencilc_compiler::storage::fastest::{FASTEST, Fastest};
 use stencilc_compiler::storage::fields::{FIELDS, Fields};
 use stencilc_compiler::storage::neighbors::{NEIGHBORS, Neighbors};
 use stencilc_compiler::storage::order::ORDERS;
-use stencilc_runtime::Error;
 pub use stencilc_runtime::device::ARCH;
+use stencilc_runtime::{Device, Error};
 
 /// The word for every entry of a registry.
 pub const ALL: &str = "all";
@@ -148,14 +148,30 @@ impl Given<KernelArgs> {
     /// What they choose for a stencil: with sweeps, which strategy does is not left open. `cells` is how many levels there are, where cells
     /// stand in no rows.
     pub fn choices_for(&self, stencil: &Stencil, cells: Option<usize>) -> Choices {
-        let choices = self.args.choices();
+        self.usual_for(stencil, cells, (self.args.choices(), self.open()))
+    }
+
+    /// The same on a device.
+    pub fn choices_on(&self, device: Device, stencil: &Stencil, cells: Option<usize>) -> Choices {
+        self.usual_for(stencil, cells, self.open_on(device))
+    }
+
+    fn usual_for(&self, stencil: &Stencil, cells: Option<usize>, (choices, open): (Choices, Open)) -> Choices {
         let choices = if self.has("access") { choices } else { choices.suiting(stencil) };
-        choices.on_cells(std::slice::from_ref(stencil), cells, self.open())
+        choices.on_cells(std::slice::from_ref(stencil), cells, open)
     }
 
     /// What they choose for the calls of a program.
     pub fn choices_of(&self, program: &Program, cells: Option<usize>) -> Choices {
         self.args.choices().on_cells(&program.stencils, cells, self.open())
+    }
+
+    /// What they choose on a device, and what is still open.
+    pub fn open_on(&self, device: Device) -> (Choices, Open) {
+        match device {
+            Device::Native => self.args.choices().on_cpu(self.open()),
+            Device::Cpu | Device::Emulate | Device::Cuda(_) => (self.args.choices(), self.open()),
+        }
     }
 
     /// How much of the kernel they leave open.

@@ -154,6 +154,7 @@ pub fn open(device: Device) -> Result<Platform> {
     let platform = device.open(1)?;
     match &platform {
         Platform::Cpu => terminal::note("the interpreter is measured, which has neither storages nor strategies"),
+        Platform::Emulator(emulator) if emulator.is_native() => {}
         Platform::Emulator(_) => {
             terminal::note("kernels run on the CPU, emulated: their times say nothing about a GPU");
         }

@@ -104,10 +104,13 @@ fn devices() -> Vec<Entry> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut entries = vec![Entry { name: "cpu".into(), summary: terminal::count(cores, "core") }];
     match emulate::Compiler::find() {
-        Ok(compiler) => entries.push(Entry {
-            name: "emulate".into(),
-            summary: format!("kernels on one core, compiled by {}", compiler.version),
-        }),
+        Ok(compiler) => entries.extend([
+            Entry { name: "native".into(), summary: format!("kernels on all cores, compiled by {}", compiler.version) },
+            Entry {
+                name: "emulate".into(),
+                summary: format!("kernels as a GPU runs them, on one core, compiled by {}", compiler.version),
+            },
+        ]),
         Err(error) => terminal::note(&format!("no emulator: {}", error.message)),
     }
     if let Err(error) = cuda::availability() {

@@ -75,7 +75,7 @@ pub struct Args {
     /// Show the bits of printed values, too
     #[arg(long)]
     bits: bool,
-    /// cpu, emulate, cuda or cuda:N; if not given, the first GPU or else the cpu
+    /// cpu, native (kernels on the CPU), emulate, cuda or cuda:N; if not given, the first GPU or else the cpu
     #[arg(long)]
     device: Option<Device>,
     #[command(flatten)]

@@ -426,3 +426,9 @@ __device__ __forceinline__ void load_where(unsigned char& value, const unsigned 
 extern __shared__ __align__(16) unsigned char stencilc_dynamic_shared[];
 #define STENCILC_DYNAMIC_SHARED(type, name) type* const name = reinterpret_cast<type*>(stencilc_dynamic_shared)
 #endif
+
+//: STENCILC_SIDE_BY_SIDE
+// Stands before a loop whose turns have nothing to do with each other: compilers for CPUs may compute several at once.
+#ifndef STENCILC_EMULATED
+#define STENCILC_SIDE_BY_SIDE
+#endif

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use crate::device::told_of_processor;
 use crate::emulate;
 use crate::files::{self, Unfinished, trust};
 use crate::nvrtc::{self, Compiled, Kind, Resources};
@@ -121,7 +122,11 @@ fn emulated_through(
     let (program, version) = (compiler.program.to_string_lossy(), &compiler.version);
     let text = emulate::text(sources);
     let options = compiler.arguments(settings);
-    let parts = ["emulator", &text, &program, version].into_iter().chain(options.iter().map(String::as_str));
+    // What is made for this processor others may not understand.
+    let processor =
+        if settings.native { ["model name", "flags"].map(told_of_processor).concat() } else { String::new() };
+    let parts =
+        ["emulator", &text, &program, version, &processor].into_iter().chain(options.iter().map(String::as_str));
     through(trusted(), &key(parts.map(str::as_bytes)), || {
         let image = compiler.compile(sources, settings)?;
         Ok(Compiled { image, resources: Vec::new(), log: String::new() })

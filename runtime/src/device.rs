@@ -15,8 +15,10 @@ pub const ARCH: &str = "sm_90";
 pub enum Device {
     /// The interpreter.
     Cpu,
-    /// Kernels on the CPU.
+    /// Kernels on the CPU, as a GPU would run them, which is looked at: threads in any order, memory between guards.
     Emulate,
+    /// Kernels on the CPU, as fast as it can: on all cores, vectors where it has them.
+    Native,
     /// A GPU, by its number.
     Cuda(usize),
 }
@@ -28,9 +30,10 @@ impl FromStr for Device {
         match (text, text.strip_prefix("cuda:").map(str::parse)) {
             ("cpu", _) => Ok(Device::Cpu),
             ("emulate", _) => Ok(Device::Emulate),
+            ("native", _) => Ok(Device::Native),
             ("cuda", _) => Ok(Device::Cuda(0)),
             (_, Some(Ok(ordinal))) => Ok(Device::Cuda(ordinal)),
-            _ => Err("a device is cpu, emulate, cuda (the first GPU) or, say, cuda:1".to_owned()),
+            _ => Err("a device is cpu, native, emulate, cuda (the first GPU) or, say, cuda:1".to_owned()),
         }
     }
 }
@@ -40,6 +43,7 @@ impl fmt::Display for Device {
         match self {
             Device::Cpu => f.write_str("cpu"),
             Device::Emulate => f.write_str("emulate"),
+            Device::Native => f.write_str("native"),
             Device::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
         }
     }
@@ -60,7 +64,7 @@ impl Device {
     /// The device, ready to compute. On the emulator, kernels are optimised so much, 0 to 3.
     ///
     /// # Errors
-    /// There is no such GPU, or no C++ compiler for the emulator.
+    /// There is no such GPU, or no C++ compiler for kernels on the CPU.
     pub fn open(self, optimise: u8) -> Result<Platform> {
         Ok(match self {
             Device::Cpu => Platform::Cpu,
@@ -68,6 +72,7 @@ impl Device {
                 let settings = Settings { optimise, ..Settings::default() };
                 Platform::Emulator(Arc::new(Emulator::new(Compiler::find()?, settings)))
             }
+            Device::Native => Platform::Emulator(Arc::new(Emulator::new(Compiler::find()?, Settings::native()))),
             Device::Cuda(ordinal) => Platform::Gpu(Arc::new(Gpu::open(ordinal)?)),
         })
     }
@@ -81,4 +86,16 @@ pub enum Platform {
     Emulator(Arc<Emulator>),
     /// Kernels on a GPU.
     Gpu(Arc<Gpu>),
+}
+
+/// This machine's processor, and how many threads compute on it.
+pub fn processor() -> String {
+    format!("{}, {} threads", told_of_processor("model name"), rayon::current_num_threads())
+}
+
+/// What Linux tells of this machine's processor by a name.
+pub(crate) fn told_of_processor(name: &str) -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.split_once(':'));
+    line.map_or("a CPU", |(_, text)| text.trim()).to_owned()
 }

@@ -62,7 +62,7 @@ pub struct KernelsArgs {
     /// Of the random numbers in the fields
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::seed)]
     pub seed: u64,
-    /// cuda, cuda:N, emulate to try the call without a GPU, or cpu for the interpreter; if not given, the first GPU or else
+    /// cuda, cuda:N, native for kernels on the CPU, emulate to try the call without a GPU, or cpu for the interpreter; if not given, the first GPU or else
     /// the cpu
     #[arg(long)]
     pub device: Option<Device>,
@@ -93,7 +93,8 @@ impl KernelsArgs {
     /// # Errors
     /// A file is no grid, or levels are given of one whose extents tell them.
     pub fn grids(&self, platform: &Platform) -> Result<Vec<Named>> {
-        let usual = GridArg::Rows(if matches!(platform, Platform::Emulator(_)) { SMALL } else { GRID });
+        let usual =
+            GridArg::Rows(if matches!(platform, Platform::Emulator(own) if !own.is_native()) { SMALL } else { GRID });
         let given = if self.grids.is_empty() { std::slice::from_ref(&usual) } else { &self.grids };
         let chosen = super::grid::all(given, self.levels, super::grid::LEVELS)?;
         let named = given.iter().zip(chosen).map(|(given, chosen)| {

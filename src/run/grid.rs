@@ -11,7 +11,7 @@ use stencilc_runtime::device::Platform;
 use stencilc_runtime::job::Domain;
 use stencilc_runtime::program::ProgramProblem;
 use stencilc_runtime::program::plan::ProgramPlan;
-use stencilc_runtime::tune::database::EMULATOR;
+use stencilc_runtime::tune::database::name_of;
 use stencilc_runtime::{Error, Result};
 
 /// Refuses options that are about one stencil.
@@ -40,12 +40,12 @@ pub fn plan(
     choices: &Choices,
     platform: &Platform,
 ) -> Result<Option<ProgramPlan>> {
-    let (name, arch) = match platform {
+    let arch = match platform {
         Platform::Cpu => return Ok(None),
-        Platform::Emulator(_) => (EMULATOR, ARCH.to_owned()),
-        Platform::Gpu(gpu) => (gpu.name(), gpu.arch()),
+        Platform::Emulator(_) => ARCH.to_owned(),
+        Platform::Gpu(gpu) => gpu.arch(),
     };
-    if let Some(plan) = tuned(args, input, problem, choices, name) {
+    if let Some(plan) = tuned(args, input, problem, choices, name_of(&platform.facts())) {
         return Ok(Some(plan));
     }
     args.of_program.plan.plan(problem, choices, &arch).map(Some)

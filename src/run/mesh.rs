@@ -15,7 +15,7 @@ use stencilc_compiler::plan::Choices;
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::job::Domain;
 use stencilc_runtime::mesh::program::{MeshProblem, measure};
-use stencilc_runtime::tune::database::{EMULATOR, For};
+use stencilc_runtime::tune::database::{For, name_of};
 use stencilc_runtime::{Device, Error, Result, mesh};
 
 /// Options of `run` that also make sense over meshes, beside those of all commands.
@@ -82,12 +82,10 @@ pub fn how(
     problem: &MeshProblem,
     platform: &Platform,
 ) -> Result<Option<(MeshChoices, Ordered)>> {
-    let gpu = match platform {
-        Platform::Cpu => return Ok(None),
-        Platform::Emulator(_) => EMULATOR,
-        Platform::Gpu(gpu) => gpu.name(),
-    };
-    let tuned = tuned(args, input, problem, gpu);
+    if matches!(platform, Platform::Cpu) {
+        return Ok(None);
+    }
+    let tuned = tuned(args, input, problem, name_of(&platform.facts()));
     let (of_mesh, plan) = tuned.as_ref().map_or((&args.of_mesh, &args.of_program.plan), |(mesh, plan)| (mesh, plan));
     let merge = merge(plan, of_mesh, &problem.program.program.name)?;
     let choices = MeshChoices { merge, ..of_mesh.choices(problem.program.mesh.levels)? };

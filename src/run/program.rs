@@ -22,7 +22,7 @@ use std::time::Instant;
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::files::{Pattern, no_place};
 use stencilc_runtime::job::{Checked, Domain, Job, Ready, Run, Subject};
-use stencilc_runtime::{Error, Result};
+use stencilc_runtime::{Device, Error, Result};
 
 /// Options of `run` that are about programs.
 #[derive(clap::Args)]
@@ -129,7 +129,7 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
     let progress = Progress::steps(left as usize, "running");
     let since = Instant::now();
     let platform = device.open(2)?;
-    let order = choose(args, input, &mut ready, &platform)?;
+    let order = choose(args, input, &mut ready, device, &platform)?;
     if own.no_graph {
         ready.unrecorded();
     }
@@ -301,11 +301,12 @@ fn job(args: &Args, input: &Input, subject: Subject) -> Result<Job> {
 }
 
 /// Chooses kernels on a device: those asked for, those tuned, or the usual ones. Returns the order of the elements of a mesh.
-fn choose(args: &Args, input: &Input, ready: &mut Ready, platform: &Platform) -> Result<Option<Value>> {
+fn choose(args: &Args, input: &Input, ready: &mut Ready, device: Device, platform: &Platform) -> Result<Option<Value>> {
     match ready.checked.clone() {
         Checked::Grid(problem) => {
             let cells = problem.outer.grid.levels_of_cells();
-            let choices = args.kernel.choices_of(&problem.staged.program, cells);
+            let (choices, open) = args.kernel.open_on(device);
+            let choices = choices.on_cells(&problem.staged.program.stencils, cells, open);
             if let Some(plan) = grid::plan(args, input, &problem, &choices, platform)? {
                 ready.plan(plan);
             }

@@ -23,6 +23,7 @@ use stencilc_runtime::build::Build;
 use stencilc_runtime::cache::Built;
 use stencilc_runtime::cuda::devices;
 use stencilc_runtime::device::Platform;
+use stencilc_runtime::device::processor;
 use stencilc_runtime::execute::{Repeat, execute};
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::machine::Machine;
@@ -47,13 +48,15 @@ pub fn run(args: &Args, input: &Input, json: bool, start: Instant) -> Result<()>
     let plots = named(targets(&args.plot, "--plot", &declared, PICTURE, Steps::None)?);
 
     let device = idle::device(args);
-    let choices = args.kernel.choices_for(stencil, args::grid::of_cells(args.grid.as_ref(), args.levels));
+    let choices = args.kernel.choices_on(device, stencil, args::grid::of_cells(args.grid.as_ref(), args.levels));
     args.kernel.refuse_idle(&choices)?;
     input.warn_of_numbers(stencil, choices.precision);
     if choices.math == Math::Device && stencil.is_inexact() {
         terminal::note(match device {
             Device::Cpu => "--math device changes nothing on the cpu: the interpreter has the language's own functions",
-            Device::Emulate => "--math device: results are those of the C library, and may differ in the last bits",
+            Device::Emulate | Device::Native => {
+                "--math device: results are those of the C library, and may differ in the last bits"
+            }
             Device::Cuda(_) => "--math device: results may differ in the last bits from those of other devices",
         });
     }
@@ -63,7 +66,7 @@ pub fn run(args: &Args, input: &Input, json: bool, start: Instant) -> Result<()>
         problem.share(&stencils, choices.contract);
     }
     // How many levels there are arrays may have told.
-    let choices = args.kernel.choices_for(stencil, problem.grid.levels_of_cells());
+    let choices = args.kernel.choices_on(device, stencil, problem.grid.levels_of_cells());
     let choices = tuned(args, &input.source, &problem, device, &choices).unwrap_or(choices);
     let mut timings = Timings {
         parse: input.parse_seconds,
@@ -114,6 +117,7 @@ fn tuned(args: &Args, source: &Source, problem: &Problem, device: Device, choice
     let gpu = match device {
         Device::Cpu => return None,
         Device::Emulate => EMULATOR.to_owned(),
+        Device::Native => processor(),
         Device::Cuda(ordinal) => devices().into_iter().find(|device| device.ordinal == ordinal)?.name,
     };
     let (stencil, neighbours) = (&problem.stencil.name, problem.adjacency.as_deref().map(hash_of_neighbours));
@@ -323,7 +327,9 @@ fn report(
     }
     let how = match device {
         Device::Cpu => "interpreter".to_owned(),
-        Device::Emulate | Device::Cuda(_) => format!("{} access, {} storage", choices.access, choices.storage),
+        Device::Emulate | Device::Native | Device::Cuda(_) => {
+            format!("{} access, {} storage", choices.access, choices.storage)
+        }
     };
     let mut text =
         format!("{} on {device} ({how}), {}, grid {grid}, computed {region}\n", stencil.name, problem.precision.name());

@@ -40,6 +40,7 @@ pub fn tune(args: &Args, input: &Input, subject: &Subject, json: bool) -> Result
             let why = no_gpu.map_or_else(|| "--device cpu".to_owned(), |error| error.message);
             terminal::note(&format!("nothing is measured, and kernels stand as the model ranks them: {why}"));
         }
+        Platform::Emulator(emulator) if emulator.is_native() => {}
         Platform::Emulator(_) => terminal::note("times of the emulator say nothing of a GPU: the call is tried"),
         Platform::Gpu(_) => {}
     }

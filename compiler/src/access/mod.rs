@@ -6,6 +6,7 @@ pub mod knobs;
 mod naive;
 mod patches;
 mod queue;
+mod rows;
 mod shared;
 pub mod swic;
 mod tile;
@@ -34,6 +35,7 @@ pub const ACCESSES: &[&dyn Access] = &[
     &warp::Warp,
     &zloop::ZLoop,
     &zloop_sliced::ZLoopSliced,
+    &rows::Rows,
     &tile::Tiles,
     &patches::Patches,
     &swic::Swic,
@@ -81,6 +83,11 @@ pub trait Access: Sync {
     /// How many cells a thread computes along i and j.
     fn tile(&self, _knobs: &Knobs, _precision: Precision) -> [u32; 2] {
         [1, 1]
+    }
+
+    /// About how many columns a thread computes one after the other, if it computes a row of them.
+    fn row(&self) -> Option<u32> {
+        None
     }
 
     /// How many levels a thread computes together, as it does the columns of a tile.

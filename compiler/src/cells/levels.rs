@@ -3,14 +3,14 @@
 use super::body::{self, Writer};
 use super::carried::Carried;
 use super::checked::Site;
-use super::{Elements, Frame};
+use super::{Elements, Frame, Given};
 use crate::access::{Addresses, Cell, Reads, Shape};
 use crate::analysis::extents::extents;
 use crate::ir::{Direction, Relation};
 use crate::kernel::build::{Builder, Computing, Making};
 use crate::kernel::{ArrayId, Step, Type, Unroll, ValueId};
 use crate::names::name_at;
-use crate::plan::shape_of;
+use crate::plan::{Plan, shape_of};
 use std::collections::BTreeMap;
 
 /// Levels that a sweep loads at once. Sweeps wait long for each level, if only for its divisions: so they do not wait for
@@ -74,6 +74,29 @@ pub(super) fn one_level(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Si
     for phase in &plan.phases {
         Writer::new(frame, phase, own, sites, cell, loaded.clone()).write();
     }
+}
+
+/// A thread for a row of columns, on one level.
+pub(super) fn row_of_columns(given: &Given, own: &mut Builder, sites: &mut Vec<Site>, plan: &Plan) {
+    let [first, end] = given.sizes.levels;
+    let threads = plan.threads();
+    let row = plan.storage.row(own, &given.sizes, &threads);
+    let thread = plan.levels_along().number(own, plan.choices.block);
+    let k = own.name("k", first.plus(thread));
+    let is_above = own.term(k.is(Relation::Ge, end));
+    own.leave_if(row.outside.map_or(is_above.into(), |outside| outside.or(is_above)));
+    let one = Step::By(own.int(1));
+    own.each(row.name, (row.range[0], row.range[1], one), Unroll::SideBySide, |own, at| {
+        let coordinates = plan.storage.column_of_row(own, &given.sizes, &threads, &row, at);
+        let mut frame = Frame::of(plan, given, coordinates);
+        let column = column(&frame, own);
+        let cell = cell(&frame, own, column, k);
+        find_neighbours(&mut frame, own, None, cell);
+        own.gap();
+        for phase in &plan.phases {
+            Writer::new(&frame, phase, own, sites, cell, Elements::new()).write();
+        }
+    });
 }
 
 /// The elements that the strategy loads by itself.

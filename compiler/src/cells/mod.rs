@@ -132,6 +132,10 @@ pub fn kernel(plan: &Plan, doc: Vec<Comment>) -> Result<Cells, Refusal> {
         patches::each_patch(&given, own, &mut sites, plan, own_patches);
         return Ok(Cells { kernel: simplify(builder.finish()), sites });
     }
+    if plan.access.row().is_some() {
+        levels::row_of_columns(&given, own, &mut sites, plan);
+        return Ok(Cells { kernel: simplify(builder.finish()), sites });
+    }
     let coordinates = plan.coordinates(own, &given.sizes);
     let mut frame = Frame::of(plan, &given, coordinates);
     match plan.levels_per_thread() {

@@ -492,7 +492,7 @@ fn blocks(plan: &Plan) -> String {
             _ => format!("({end} - {first} + {}) / {threads}", threads - 1),
         };
     };
-    for ((&along, &bounds), columns) in plan.columns_along().iter().zip(plan.bounds()).zip(plan.tile.columns) {
+    for ((&along, &bounds), columns) in plan.columns_along().iter().zip(plan.bounds()).zip(plan.columns_of_a_thread()) {
         launch(along, bounds, columns);
     }
     match plan.levels_per_thread() {

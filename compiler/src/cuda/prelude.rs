@@ -1,10 +1,11 @@
 //! Helper functions that generated code calls: operations of the language that C++ lacks or leaves undefined.
 
 use super::host;
+use super::print::SIDE_BY_SIDE;
 use super::values::c_type;
 use crate::device;
 use crate::ir::{self, Precision};
-use crate::kernel::{Array, Function, Kernel, Math, Operation, Space, Statement, Type, ValueId};
+use crate::kernel::{Array, Function, Kernel, Math, Operation, Space, Statement, Type, Unroll, ValueId};
 use crate::math::cpp::{functions, in_precision};
 use crate::sections::{self, File, Section, sections};
 use std::collections::BTreeSet;
@@ -42,6 +43,7 @@ pub fn of_kernel(kernel: &Kernel, others: &Helpers, mut precision: Precision) ->
     for statement in kernel.body.all() {
         match statement {
             Statement::Do(routine, _) => _ = names.insert(routine.name()),
+            Statement::For(own) if own.unroll == Unroll::SideBySide => _ = names.insert(SIDE_BY_SIDE),
             Statement::Store(array, _, value) => {
                 has_runs |= kernel.values[*value].kind != kernel.arrays[*array].element;
             }

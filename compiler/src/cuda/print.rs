@@ -79,6 +79,9 @@ pub(super) fn text_with(kernel: &Kernel, others: &Helpers, precision: Precision)
     render(TEMPLATE, &texts)
 }
 
+/// The word before a loop whose turns have nothing to do with each other.
+pub(super) const SIDE_BY_SIDE: &str = "STENCILC_SIDE_BY_SIDE";
+
 /// The skeleton of every kernel.
 const TEMPLATE: &str = "kernel.cu.tera";
 
@@ -249,6 +252,7 @@ fn statement(kernel: &Kernel, statement: &Statement) -> Vec<String> {
                 Unroll::Free => Vec::new(),
                 Unroll::Whole => vec!["#pragma unroll".to_owned()],
                 Unroll::Times(times) => vec![format!("#pragma unroll {times}")],
+                Unroll::SideBySide => vec![SIDE_BY_SIDE.to_owned()],
             };
             let (kind, first) = (c_type(*kind), shown(own.first));
             let end = bracketed(signed(kernel, own.end), Tie::Sum);

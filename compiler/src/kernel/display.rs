@@ -191,6 +191,7 @@ impl Kernel {
                     Unroll::Free => String::new(),
                     Unroll::Whole => ", unrolled".to_owned(),
                     Unroll::Times(times) => format!(", unrolled {times} times"),
+                    Unroll::SideBySide => ", side by side".to_owned(),
                 };
                 let Variable { name, kind, .. } = &self.variables[own.counter];
                 let kind = if *kind == Type::I32 { String::new() } else { format!(": {kind}") };

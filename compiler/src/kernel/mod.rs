@@ -479,4 +479,6 @@ pub enum Unroll {
     Whole,
     /// So often, for as many turns at once.
     Times(u32),
+    /// As compilers like, or for several turns side by side: no turn has to do with another.
+    SideBySide,
 }

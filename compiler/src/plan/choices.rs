@@ -107,7 +107,7 @@ pub fn variants() -> impl Iterator<Item = Choices> {
             let storage = fastest.of(*storage);
             let suits = move |access: &&&dyn Access| {
                 access.refusal(storage).is_none()
-                    && (neighbors == Neighbors::Direct || !access.has_patches())
+                    && (neighbors == Neighbors::Direct || !access.has_patches() && access.row().is_none())
                     && (fields == Fields::Soa || access.queue().is_none())
             };
             ACCESSES.iter().filter(suits).map(move |access| Choices {
@@ -156,6 +156,19 @@ impl Choices {
             Open::Kernel | Open::Storage => self,
         };
         Self { storage: TABLES.to_owned(), ..own }
+    }
+
+    /// The same for kernels on a CPU: if the strategy is left open, it is the one that is usual there. And what is still open.
+    pub fn on_cpu(self, open: Open) -> (Self, Open) {
+        match open {
+            Open::Nothing | Open::Storage => (self, open),
+            Open::Kernel => (Self { block: Self::usual_block(ROWS), access: ROWS.to_owned(), ..self }, Open::Storage),
+        }
+    }
+
+    /// Whether a thread computes a row of columns, as is for CPUs.
+    pub fn is_for_cpu(&self) -> bool {
+        access::find(&self.access).is_ok_and(|own| own.row().is_some())
     }
 
     /// Whether blocks walk along k: on a grid that is known.
@@ -284,6 +297,9 @@ const MOST_FLOPS: usize = 64;
 
 /// The strategy for cells that stand in no rows, where it is the fastest.
 const PATCHES: &str = "patches";
+
+/// The strategy for CPUs.
+const ROWS: &str = "rows";
 
 /// The storage of cells that stand in no rows.
 const TABLES: &str = "uncompressed";

@@ -52,7 +52,7 @@ pub fn estimate(plan: &Plan, levels: usize, memory: f64, table_loads: f64) -> Es
     if plan.access.queue().is_some() {
         return Estimate { memory: memory * WALKED, cache: 0.0, cells: 1.0 };
     }
-    let columns: u32 = plan.tile.columns.iter().product();
+    let columns: u32 = plan.columns_of_a_thread().iter().product();
     let cells = f64::from(columns) * plan.levels_of_a_thread(levels).max(1) as f64;
     Estimate { memory, cache: of_fields(plan) + ENTRY * table_loads, cells }
 }

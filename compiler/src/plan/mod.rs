@@ -430,9 +430,21 @@ impl Plan {
 
     /// How a thread finds its column.
     pub fn coordinates(&self, own: &mut Builder, sizes: &Sizes) -> Coordinates {
+        self.storage.coordinates(own, sizes, &self.threads())
+    }
+
+    /// How threads are spread over the computed columns.
+    pub fn threads(&self) -> Threads {
         let (block, along) = (self.choices.block, self.columns_along());
-        let threads = Threads { block, along, placement: self.placement().clone(), tile: self.tile };
-        self.storage.coordinates(own, sizes, &threads)
+        Threads { block, along, placement: self.placement().clone(), tile: self.tile }
+    }
+
+    /// About how many columns a thread computes, along each axis of columns.
+    pub fn columns_of_a_thread(&self) -> [u32; 2] {
+        match self.access.row() {
+            Some(row) => [row, 1],
+            None => self.tile.columns,
+        }
     }
 
     /// What a strategy has to reach, from a column that threads find like this.
@@ -500,7 +512,8 @@ impl Plan {
             return Ok(walk.launch.grid);
         }
         let columns = self.storage.columns(&known_grid.region, &known_grid.layout);
-        let columns = columns.iter().zip(self.tile.columns).map(|(range, tile)| range.len().div_ceil(tile as usize));
+        let columns =
+            columns.iter().zip(self.columns_of_a_thread()).map(|(range, tile)| range.len().div_ceil(tile as usize));
         let levels = known_grid.region.k.len();
         let levels = levels.div_ceil(self.levels_of_a_thread(levels).max(1));
         let mut blocks = [1; 3];

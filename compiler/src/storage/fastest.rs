@@ -6,7 +6,8 @@
 use super::fields::BLOCK;
 use super::neighbors::Hop;
 use super::{
-    ALIGNMENT, Along, Coordinates, Layout, LayoutRequest, Origin, STORAGES, Sizes, Storage, Stride, Strides, Threads,
+    ALIGNMENT, Along, Coordinates, Layout, LayoutRequest, Origin, Row, STORAGES, Sizes, Storage, Stride, Strides,
+    Threads,
 };
 use crate::access::LevelsPerThread;
 use crate::grid::{Form, Grid, Region};
@@ -96,6 +97,21 @@ impl Storage for ByColumn {
 
     fn coordinates(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coordinates {
         self.within.coordinates(own, sizes, threads)
+    }
+
+    fn row(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Row {
+        self.within.row(own, sizes, threads)
+    }
+
+    fn column_of_row(
+        &self,
+        own: &mut Builder,
+        sizes: &Sizes,
+        threads: &Threads,
+        row: &Row,
+        at: ValueId,
+    ) -> Coordinates {
+        self.within.column_of_row(own, sizes, threads, row, at)
     }
 
     fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId {

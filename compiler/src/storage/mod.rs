@@ -72,6 +72,23 @@ pub trait Storage: Sync {
         tables::coordinates(own, sizes, threads)
     }
 
+    /// The columns of a thread that computes a row of them.
+    fn row(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Row {
+        tables::row(own, sizes, threads)
+    }
+
+    /// How that thread finds one of them, by its coordinate.
+    fn column_of_row(
+        &self,
+        own: &mut Builder,
+        sizes: &Sizes,
+        threads: &Threads,
+        _row: &Row,
+        at: ValueId,
+    ) -> Coordinates {
+        tables::column_of_row(own, sizes, threads, at)
+    }
+
     /// The place in the plane of a neighbour, from nothing but the thread's coordinates: the end of a chain of hops.
     fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId;
 
@@ -118,6 +135,19 @@ pub trait Storage: Sync {
     fn columns(&self, region: &Region, layout: &Layout) -> Vec<Range<usize>> {
         tables::columns(region, layout)
     }
+}
+
+/// The columns of a thread that computes a row of them.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What the coordinate that counts them is called.
+    pub name: &'static str,
+    /// The coordinate of the first, and that behind the last.
+    pub range: [ValueId; 2],
+    /// The other coordinates of all of them.
+    pub others: Vec<ValueId>,
+    /// True for a thread that has no row.
+    pub outside: Option<ValueId>,
 }
 
 /// The numbers and tables that addresses are made of, in a kernel.
@@ -196,6 +226,21 @@ impl Along {
             number.times(block[axis as usize]).plus(Coordinate::Thread.along(axis))
         });
         own.term(number)
+    }
+
+    /// The share of a thread in the columns from `first` to `end`, which all threads of all blocks share evenly: where it begins, and
+    /// where it ends. `name` is what their coordinate is called.
+    pub fn share(self, own: &mut Builder, block: [u32; 3], [first, end]: [ValueId; 2], name: &str) -> [ValueId; 2] {
+        let number = self.number(own, block);
+        let share = own.name("share", number.to(Type::I32));
+        let all = Coordinate::Blocks.along(self.blocks).times(self.threads_of(block));
+        let shares = own.name("shares", all.to(Type::I32));
+        let each = own.name("each", end.minus(first).over(shares));
+        let rest = own.name("rest", end.minus(first).rem(shares));
+        let more = share.less(rest).picks(share, rest);
+        let start = own.name(&format!("{name}_start"), first.plus(share.times(each)).plus(more));
+        let stop = own.name(&format!("{name}_stop"), start.plus(each).plus(share.less(rest).picks(1, 0)));
+        [start, stop]
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::neighbors::Hop;
 use super::{
-    Along, Columns, Coordinates, Layout, LayoutRequest, Origin, PLANE, Placement, Sizes, Storage, Threads, padded,
+    Along, Columns, Coordinates, Layout, LayoutRequest, Origin, PLANE, Placement, Row, Sizes, Storage, Threads, padded,
 };
 use crate::access::LevelsPerThread;
 use crate::grid::{Grid, Region, Topology};
@@ -54,10 +54,21 @@ impl Storage for Regular {
             outside.push(own.term(start.unwrap_or(at).is(Relation::Ge, end)));
             axes.push(at);
         }
-        let column = own.term(place(sizes, axes[0], axes[1]));
-        let [is_i, is_j] = [0, 1].map(|axis| own.compare(Relation::Eq, axes[axis], sizes.bounds[axis][0]));
-        let (outside, first) = (own.or(outside[0], outside[1]), own.and(is_i, is_j));
-        Coordinates { axes, outside, column, first }
+        let outside = own.or(outside[0], outside[1]);
+        column(own, sizes, axes, outside)
+    }
+
+    fn row(&self, own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Row {
+        let range = threads.along[0].share(own, threads.block, sizes.bounds[0], "i");
+        let [first, end] = sizes.bounds[1];
+        let thread = threads.along[1].number(own, threads.block);
+        let j = own.name("j", first.plus(thread));
+        Row { name: "i", range, others: vec![j], outside: Some(own.term(j.is(Relation::Ge, end))) }
+    }
+
+    fn column_of_row(&self, own: &mut Builder, sizes: &Sizes, _: &Threads, row: &Row, at: ValueId) -> Coordinates {
+        let outside = own.truth(false);
+        column(own, sizes, vec![at, row.others[0]], outside)
     }
 
     fn place_of(&self, own: &mut Builder, sizes: &Sizes, from: &Coordinates, chain: &[&Hop]) -> ValueId {
@@ -119,6 +130,14 @@ impl Storage for Regular {
     fn columns(&self, region: &Region, _: &Layout) -> Vec<Range<usize>> {
         vec![region.i.clone(), region.j.clone()]
     }
+}
+
+/// The column at i and j.
+fn column(own: &mut Builder, sizes: &Sizes, axes: Vec<ValueId>, outside: ValueId) -> Coordinates {
+    let column = own.term(place(sizes, axes[0], axes[1]));
+    let [is_i, is_j] = [0, 1].map(|axis| own.compare(Relation::Eq, axes[axis], sizes.bounds[axis][0]));
+    let first = own.and(is_i, is_j);
+    Coordinates { axes, outside, column, first }
 }
 
 /// The place of the column at i and j.

@@ -1,9 +1,10 @@
 //! What storages with tables share: cells of a plane in any order, halo cells first.
 
-use super::{Columns, Coordinates, Layout, LayoutRequest, Placement, Sizes, Stride, Strides, Threads, padded};
+use super::{Columns, Coordinates, Layout, LayoutRequest, Placement, Row, Sizes, Stride, Strides, Threads, padded};
 use crate::grid::{Form, Grid, Region, Topology};
 use crate::ir::Relation;
 use crate::kernel::build::{Builder, Computing, Term};
+use crate::kernel::{Type, ValueId};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -32,6 +33,32 @@ pub fn coordinates(own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Coord
         Placement::Patches { .. } => (number, number.is(Relation::Ge, cell_end), cell_first.into()),
     };
     let (outside, first) = (own.term(outside), own.term(number.is(Relation::Eq, first)));
+    Coordinates { axes: vec![cell], outside, column: own.convert(cell, sizes.index), first }
+}
+
+/// A share of the inner cells of the plane.
+pub fn row(own: &mut Builder, sizes: &Sizes, threads: &Threads) -> Row {
+    let [cell_first, cell_end] = sizes.bounds[0];
+    let (name, first) = match threads.placement {
+        Placement::From(first) => ("cell", own.literal(first as i64, Type::I32)),
+        Placement::Listed => ("rank", cell_first),
+        Placement::Aligned | Placement::Patches { .. } => ("cell", cell_first),
+    };
+    let range = threads.along[0].share(own, threads.block, [first, cell_end], name);
+    Row { name, range, others: Vec::new(), outside: None }
+}
+
+/// One of them, by its number.
+pub fn column_of_row(own: &mut Builder, sizes: &Sizes, threads: &Threads, at: ValueId) -> Coordinates {
+    let cell = match threads.placement {
+        Placement::Listed => own.name("cell", sizes.tables[sizes.tables.len() - 1].at(at)),
+        Placement::Aligned | Placement::From(_) | Placement::Patches { .. } => at,
+    };
+    let first = match threads.placement {
+        Placement::From(first) => own.literal(first as i64, Type::I32),
+        Placement::Aligned | Placement::Listed | Placement::Patches { .. } => sizes.bounds[0][0],
+    };
+    let (outside, first) = (own.truth(false), own.term(at.is(Relation::Eq, first)));
     Coordinates { axes: vec![cell], outside, column: own.convert(cell, sizes.index), first }
 }
 

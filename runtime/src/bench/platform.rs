@@ -3,7 +3,7 @@
 use super::rows::{MachineFacts, Method};
 use crate::build::Build;
 use crate::cache::Built;
-use crate::device::Platform;
+use crate::device::{Platform, processor};
 use crate::error::{Error, Result};
 use crate::execute::{Repeat, Rotation};
 use crate::nvrtc;
@@ -30,7 +30,8 @@ impl Platform {
             Platform::Cpu => none,
             Platform::Emulator(emulator) => {
                 let compiler = emulator.compiler().ok().map(|(compiler, _)| compiler.version.clone());
-                MachineFacts { device: "emulate".to_owned(), compiler, ..none }
+                let device = if emulator.is_native() { "native" } else { "emulate" }.to_owned();
+                MachineFacts { device, compiler, ..none }
             }
             Platform::Gpu(gpu) => MachineFacts {
                 device: "cuda".to_owned(),
@@ -86,12 +87,4 @@ impl Platform {
             Platform::Gpu(gpu) => gpu.synchronize(),
         }
     }
-}
-
-/// What Linux calls this machine's processor, and how many threads it runs at once.
-fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    let name = line.map_or("a CPU", |(_, name)| name.trim());
-    format!("{name}, {} threads", rayon::current_num_threads())
 }

@@ -15,6 +15,12 @@ pub const VARIABLE: &str = "CXX";
 /// What is tried where the variable is not set.
 const NAMES: [&str; 3] = ["c++", "g++", "clang++"];
 
+/// Without this GCC makes `0.0 - double(n)` to `-double(n)`, which is -0 where n is 0. With it, it makes no vectors.
+const ROUNDING: &str = "-frounding-math";
+
+/// What texts have in them that make real numbers of whole ones.
+const CONVERSIONS: [&str; 2] = ["double(", "float("];
+
 /// The emulated GPU, in the order in which its parts need each other.
 const PARTS: [(&str, &str); 5] = [
     ("machine.h", include_str!("machine.h")),
@@ -61,8 +67,17 @@ pub struct Settings {
     pub sanitise: bool,
     /// Whether a warning is an error.
     pub strict: bool,
+    /// Whether kernels are for this very processor, and as fast as it can: launches are shared among its cores.
+    pub native: bool,
     /// Whether fibres are those of the C library, as they are on processors that the emulator has none of its own for.
     pub ucontext: bool,
+}
+
+impl Settings {
+    /// As fast as this processor can.
+    pub fn native() -> Self {
+        Self { optimise: 3, native: true, ..Self::default() }
+    }
 }
 
 impl Compiler {
@@ -104,7 +119,11 @@ impl Compiler {
         let (file, library) = (folder.path().join("kernels.cpp"), folder.path().join("kernels.so"));
         std::fs::write(&file, text(sources)).map_err(|error| cannot("the kernels cannot be written", &error))?;
         let mut command = Command::new(&self.program);
-        command.args(self.arguments(settings)).arg("-o").arg(&library).arg(&file).arg("-lm");
+        command.args(self.arguments(settings));
+        if settings.native && sources.iter().any(|source| CONVERSIONS.iter().any(|word| source.text.contains(word))) {
+            command.arg(ROUNDING);
+        }
+        command.arg("-o").arg(&library).arg(&file).arg("-lm");
         command.env("LC_ALL", "C").stdin(Stdio::null());
         // Its own temporary files go with the folder, however both end.
         command.env("TMPDIR", folder.path());
@@ -123,12 +142,17 @@ impl Compiler {
         let mut arguments = self.options.clone();
         let level = format!("-O{}", settings.optimise.min(3));
         // As on the GPU: what is not written as fma is none.
-        // Without `-frounding-math` GCC makes `0.0 - double(n)` to `-double(n)`, which is -0 where n is 0.
-        arguments.extend(["-ffp-contract=off", "-frounding-math"].map(str::to_owned));
+        arguments.push("-ffp-contract=off".to_owned());
+        if !settings.native {
+            arguments.push(ROUNDING.to_owned());
+        }
         // GCC 12, putting two sums side by side, leaves out that each is rounded to single precision before the next is added.
         arguments.push("-fno-tree-slp-vectorize".into());
         arguments.extend(["-std=c++17", &level, "-shared", "-fPIC"].map(str::to_owned));
         arguments.extend(["-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"].map(str::to_owned));
+        if settings.native {
+            arguments.extend(["-march=native", "-DSTENCILC_NATIVE"].map(str::to_owned));
+        }
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("fma") {
             // So that fma is an instruction and no call.

@@ -21,6 +21,15 @@ constexpr int warpSize = 32;
         emulated::shared_array(__COUNTER__, #name, sizeof(type extents)))
 #define STENCILC_DYNAMIC_SHARED(type, name) type* const name = reinterpret_cast<type*>(emulated::current->block->arena)
 
+// Turns of a loop that have nothing to do with each other: for vectors, where kernels are to be fast.
+#if !defined(STENCILC_NATIVE)
+#define STENCILC_SIDE_BY_SIDE
+#elif defined(__clang__)
+#define STENCILC_SIDE_BY_SIDE _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define STENCILC_SIDE_BY_SIDE _Pragma("GCC ivdep")
+#endif
+
 // Mathematics: what is rounded as IEEE 754 says. The C library is linked, its headers are not read.
 extern "C" {
 double fma(double, double, double) noexcept;

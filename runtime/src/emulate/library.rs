@@ -5,8 +5,11 @@ use crate::error::reason;
 use crate::files::Scratch;
 use crate::machine::{Arg, Launch};
 use crate::{Error, Result};
+use rayon::prelude::*;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ops::Range;
 use std::sync::Arc;
+use stencilc_compiler::device;
 
 /// A launch as `machine.h` takes it.
 #[repr(C)]
@@ -18,16 +21,29 @@ struct RawLaunch {
     cooperative: c_int,
     order: c_int,
     seed: u64,
+    first: u64,
+    end: u64,
+    plain: c_int,
 }
 
 /// What `STENCILC_ENTRY` defines: launch, addresses of the arguments, their sizes and number, room for a message.
 type Entry = unsafe extern "C" fn(*const RawLaunch, *mut *mut c_void, *const usize, usize, *mut c_char, usize) -> c_int;
+
+/// What texts have in them where blocks of a launch may have to do with each other.
+const TOGETHER: [&str; 4] = ["atomic", "flag_", "grid_barrier", "cluster"];
+
+/// What texts have in them where threads of a block may wait for each other, beside operations of the hardware.
+const WAITING: [&str; 6] = ["__sync", "__shfl", "__any", "__all", "__ballot", "__threadfence"];
 
 /// A kernel that can be launched. It keeps its library loaded; copies are cheap.
 #[derive(Clone)]
 pub struct Kernel {
     name: Arc<str>,
     entry: Entry,
+    /// Whether its blocks have nothing to do with each other.
+    is_free: bool,
+    /// Whether no thread waits for another.
+    is_plain: bool,
     _library: Arc<libloading::Library>,
 }
 
@@ -47,10 +63,13 @@ pub fn load(image: &[u8], sources: &[Source]) -> Result<Vec<Kernel>> {
     std::fs::write(&file, image).map_err(|error| refuse(&error))?;
     // SAFETY: the library has no initialisers. Once loaded, its file is not needed any more.
     let library = Arc::new(unsafe { libloading::Library::new(&file) }.map_err(|error| refuse(&reason(&error)))?);
+    let hardware: Vec<&str> = device::operations().into_iter().filter(|own| *own != "STENCILC_SIDE_BY_SIDE").collect();
     let kernel = |(number, source): (usize, &Source)| {
         // SAFETY: what the compiler was given defines this symbol with this signature.
         let entry = *unsafe { library.get::<Entry>(symbol(number)) }.map_err(|error| refuse(&reason(&error)))?;
-        Ok(Kernel { name: source.name.into(), entry, _library: Arc::clone(&library) })
+        let has = |words: &[&str]| words.iter().any(|word| source.text.contains(word));
+        let (is_free, is_plain) = (!has(&TOGETHER), !has(&WAITING) && !has(&hardware));
+        Ok(Kernel { name: source.name.into(), entry, is_free, is_plain, _library: Arc::clone(&library) })
     };
     sources.iter().enumerate().map(kernel).collect()
 }
@@ -61,15 +80,35 @@ impl Kernel {
         &self.name
     }
 
-    /// Runs it to its end.
-    pub(super) fn run(&self, launch: &Launch, order: Order, args: &[Arg]) -> Result<()> {
+    /// Runs it to its end, on all cores.
+    pub(super) fn run_shared(&self, launch: &Launch, args: &[Arg]) -> Result<()> {
+        let blocks = blocks(launch);
+        let shares = (rayon::current_num_threads() as u64 * SHARES).min(blocks);
+        if !self.is_free || launch.cooperative || shares < 2 {
+            return self.run(launch, Order::Forward, args, 0..blocks, self.is_plain);
+        }
+        let bound = |share: u64| (u128::from(blocks) * u128::from(share) / u128::from(shares)) as u64;
+        (0..shares)
+            .into_par_iter()
+            .try_for_each(|share| self.run(launch, Order::Forward, args, bound(share)..bound(share + 1), self.is_plain))
+    }
+
+    /// Runs all of its blocks to their end, in an order.
+    pub(super) fn run_in_order(&self, launch: &Launch, order: Order, args: &[Arg]) -> Result<()> {
+        self.run(launch, order, args, 0..blocks(launch), false)
+    }
+
+    /// Runs some of its blocks to their end, of which nobody looks after the threads if they are plain.
+    fn run(&self, launch: &Launch, order: Order, args: &[Arg], blocks: Range<u64>, is_plain: bool) -> Result<()> {
         let Launch { grid, block, cluster, shared, cooperative } = *launch;
         let (order, seed) = match order {
             Order::Forward => (0, 0),
             Order::Reverse => (1, 0),
             Order::Shuffled(seed) => (2, seed),
         };
-        let launch = RawLaunch { grid, block, cluster, shared, cooperative: c_int::from(cooperative), order, seed };
+        let (cooperative, Range { start: first, end }) = (c_int::from(cooperative), blocks);
+        let plain = c_int::from(is_plain);
+        let launch = RawLaunch { grid, block, cluster, shared, cooperative, order, seed, first, end, plain };
         let (mut values, sizes): (Vec<u64>, Vec<usize>) = args.iter().map(in_memory).unzip();
         let mut pointers: Vec<*mut c_void> = values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
         let mut message: [c_char; 1024] = [0; 1024];
@@ -102,6 +141,14 @@ impl Kernel {
             }
         }
     }
+}
+
+/// Into how many shares a launch is cut for each core: more than one, lest all wait for the slowest.
+const SHARES: u64 = 4;
+
+/// How many blocks a launch has.
+fn blocks(launch: &Launch) -> u64 {
+    launch.grid.iter().map(|&blocks| u64::from(blocks)).product()
 }
 
 /// The bytes of an argument at the front of eight, and how many.

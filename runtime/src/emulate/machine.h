@@ -57,6 +57,8 @@ struct Launch {
     int cooperative;  // whether all blocks are there at once
     int order;
     Bits seed;
+    Bits first, end;  // the blocks to be run, all of those that are there at once among them
+    int plain;        // whether no thread waits, and nobody looks whether it might
 };
 
 struct Block;

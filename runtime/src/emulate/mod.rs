@@ -98,6 +98,11 @@ impl Emulator {
         Ok((compiler, settings))
     }
 
+    /// Whether its kernels are as fast as this processor can.
+    pub fn is_native(&self) -> bool {
+        self.compiler.as_ref().is_some_and(|(_, settings)| settings.native)
+    }
+
     /// Whether a GPU takes such a launch, and this machine has the memory for it.
     fn check(&self, kernel: &Kernel, launch: &Launch) -> Result<()> {
         let Launch { grid, block, cluster, shared, cooperative } = *launch;
@@ -151,7 +156,10 @@ impl Machine for Emulator {
 
     fn launch(&self, kernel: &Kernel, launch: &Launch, args: &[Arg]) -> Result<()> {
         self.check(kernel, launch)?;
-        kernel.run(launch, self.order, args)
+        match self.is_native() {
+            true => kernel.run_shared(launch, args),
+            false => kernel.run_in_order(launch, self.order, args),
+        }
     }
 
     /// It has no gap between launches to save.

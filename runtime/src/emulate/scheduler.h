@@ -257,7 +257,7 @@ inline int run(const char* name, void (*body)(void**), void** arguments, const L
     m.grid_extents = {launch->grid[0], launch->grid[1], launch->grid[2]};
     m.threads_of_block = launch->block[0] * launch->block[1] * launch->block[2];
     m.blocks_of_cluster = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
-    const Bits blocks = Bits(launch->grid[0]) * launch->grid[1] * launch->grid[2];
+    const Bits blocks = launch->end - launch->first;
     m.count = launch->cooperative ? unsigned(blocks) : m.blocks_of_cluster;
     const unsigned groups = unsigned(blocks / m.count);
     const Size threads = Size(m.count) * m.threads_of_block;
@@ -274,7 +274,7 @@ inline int run(const char* name, void (*body)(void**), void** arguments, const L
         for (unsigned group = 0; group < groups; ++group) order[group] = group;
         arrange(order, groups);
     }
-    for (unsigned i = 0; i < groups && !m.failed; ++i) run_group(Bits(order[i]) * m.count);
+    for (unsigned i = 0; i < groups && !m.failed; ++i) run_group(launch->first + Bits(order[i]) * m.count);
     for (Fibre* fibre = m.fibres; fibre; fibre = fibre->next) __builtin_free(fibre->stack);
     discard(m.fibres);
     for (Size i = 0; i < threads && m.threads; ++i) discard(m.threads[i].oldest);
@@ -301,6 +301,35 @@ template <class... A> struct Call {
     Call(void (*kernel)(A...), A... arguments) { kernel(arguments...); }
 };
 
+// Calls a kernel for each thread of some blocks, of which none waits.
+template <class... A> struct Each {
+    Each(const Launch* launch, void (*kernel)(A...), A... arguments)
+    {
+        const unsigned *const g = launch->grid, *const b = launch->block;
+        Machine m = {};
+        m.block_extents = {b[0], b[1], b[2]};
+        m.grid_extents = {g[0], g[1], g[2]};
+        Block block = {};
+        Thread thread = {};
+        thread.block = &block;
+        machine = &m;
+        current = &thread;
+        for (Bits number = launch->first; number < launch->end; ++number) {
+            block.index = {unsigned(number % g[0]), unsigned(number / g[0] % g[1]), unsigned(number / g[0] / g[1])};
+            for (unsigned z = 0; z < b[2]; ++z) {
+                for (unsigned y = 0; y < b[1]; ++y) {
+                    for (unsigned x = 0; x < b[0]; ++x) {
+                        thread.index = {x, y, z};
+                        kernel(arguments...);
+                    }
+                }
+            }
+        }
+        machine = nullptr;
+        current = nullptr;
+    }
+};
+
 template <auto kernel> struct Entry;
 template <class... A, void (*kernel)(A...)> struct Entry<kernel> {
     static constexpr unsigned count = sizeof...(A);
@@ -309,6 +338,11 @@ template <class... A, void (*kernel)(A...)> struct Entry<kernel> {
         [[maybe_unused]] Arguments all = {arguments};
         // Braces are evaluated in order.
         Call<A...>{kernel, all.take<A>()...};
+    }
+    static void each(const Launch* launch, void** arguments)
+    {
+        [[maybe_unused]] Arguments all = {arguments};
+        Each<A...>{launch, kernel, all.take<A>()...};
     }
     // Whether these are the sizes of the kernel's arguments.
     static bool takes(const Size* sizes, Size number)
@@ -331,5 +365,9 @@ template <class... A, void (*kernel)(A...)> struct Entry<kernel> {
     { \
         using Own = emulated::Entry<&kernel>; \
         if (!Own::takes(sizes, count)) return 2; \
+        if (launch->plain) { \
+            Own::each(launch, arguments); \
+            return 0; \
+        } \
         return emulated::run(name, &Own::body, arguments, launch, message, room); \
     }

@@ -310,10 +310,10 @@ fn check(field: &Field, lent: &Lent, precision: Precision, grid: Grid, device: D
             Err(Error::call(format!("the array of `{name}` is in the host's memory, and {device} computes"))
                 .help("lend one of the GPU's memory, or `Job::start`, which brings arrays there"))
         }
-        (Device::Cpu | Device::Emulate, Memory::Device) => {
+        (Device::Cpu | Device::Emulate | Device::Native, Memory::Device) => {
             Err(Error::call(format!("the array of `{name}` is in a GPU's memory, and {device} computes")))
         }
-        (Device::Cuda(_), Memory::Device) | (Device::Cpu | Device::Emulate, Memory::Host) => Ok(()),
+        (Device::Cuda(_), Memory::Device) | (Device::Cpu | Device::Emulate | Device::Native, Memory::Host) => Ok(()),
     }
 }
 

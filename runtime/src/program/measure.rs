@@ -62,6 +62,7 @@ fn copy(problem: &ProgramProblem, platform: &Platform, runs: usize) -> Result<Op
     let repeat = Repeat { warmups: 3, runs, rotation: Rotation::SAME };
     match platform {
         Platform::Cpu => Ok(None),
+        Platform::Emulator(emulator) if emulator.is_native() => limit::measure(&**emulator, &streams, repeat),
         Platform::Emulator(_) => Ok(None),
         Platform::Gpu(gpu) => limit::measure(&**gpu, &streams, repeat),
     }

@@ -179,7 +179,7 @@ impl ProgramPlan {
             Precision::F64 => 3,
         };
         let merged = plan(PlanKind::Merged, 1);
-        if !choices.has_rows() {
+        if !choices.has_rows() || choices.is_for_cpu() {
             return merged;
         }
         let resident = has_clusters.then(|| plan(PlanKind::Resident, 1));

@@ -27,8 +27,9 @@ impl Tools {
     /// # Errors
     /// What was asked for cannot be used.
     pub fn choose(given: Option<Device>, arch: &Arch) -> Result<(Self, Device, Option<Error>)> {
-        let (device, compiler) = match Device::choose(given) {
-            (Device::Emulate, _) => (Device::Emulate, Some(Compiler::find()?)),
+        let (device, no_gpu) = Device::choose(given);
+        let (device, compiler) = match (device, no_gpu) {
+            (Device::Emulate | Device::Native, _) => (device, Some(Compiler::find()?)),
             // Unless the user wants them not to run.
             (Device::Cpu, Some(_)) => match Compiler::find() {
                 Ok(compiler) => (Device::Emulate, Some(compiler)),
@@ -38,11 +39,15 @@ impl Tools {
         };
         let gpu = match device {
             Device::Cuda(ordinal) => Some(Arc::new(Gpu::open(ordinal)?)),
-            Device::Cpu | Device::Emulate => None,
+            Device::Cpu | Device::Emulate | Device::Native => None,
         };
         let nvrtc = nvrtc::find();
         let arch = gpu.as_ref().map_or(arch.to_string(), |gpu| gpu.arch());
-        let emulator = compiler.map(|compiler| (compiler, Settings { optimise: 1, ..Settings::default() }));
+        let settings = match device {
+            Device::Native => Settings::native(),
+            Device::Cpu | Device::Emulate | Device::Cuda(_) => Settings { optimise: 1, ..Settings::default() },
+        };
+        let emulator = compiler.map(|compiler| (compiler, settings));
         Ok((Self { gpu, emulator, arch: nvrtc.is_ok().then_some(arch), keeps: true }, device, nvrtc.err()))
     }
 

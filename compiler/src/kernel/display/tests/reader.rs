@@ -283,10 +283,11 @@ impl<'a> Reader<'a> {
             self.expect(" doubled");
             Step::Doubled
         };
-        let unroll = match (self.has(", unrolled"), self.has(" ")) {
-            (false, _) => Unroll::Free,
-            (true, false) => Unroll::Whole,
-            (true, true) => Unroll::Times(self.number() as u32),
+        let unroll = match (self.has(", side by side"), self.has(", unrolled"), self.has(" ")) {
+            (true, ..) => Unroll::SideBySide,
+            (_, false, _) => Unroll::Free,
+            (_, true, false) => Unroll::Whole,
+            (_, true, true) => Unroll::Times(self.number() as u32),
         };
         if matches!(unroll, Unroll::Times(_)) {
             self.expect(" times");
