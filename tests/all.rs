@@ -29,6 +29,7 @@ mod jobs;
 mod launcher;
 mod memory;
 mod meshes;
+mod native;
 mod npy_files;
 mod nvrtc;
 mod plans;

@@ -16,7 +16,7 @@ use stencilc_runtime::verify::{Verdict, expect};
 /// The variable that tells the child what to run.
 const TASK: &str = "STENCILC_SANITISED";
 
-const SETTINGS: Settings = Settings { optimise: 1, sanitise: true, strict: false, ucontext: false };
+const SETTINGS: Settings = Settings { optimise: 1, sanitise: true, strict: false, native: false, ucontext: false };
 
 /// Kernels with a fault: what to call them, what they do, and what is then said.
 const FAULTS: [(&str, &str, &str); 7] = [

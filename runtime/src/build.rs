@@ -32,6 +32,11 @@ pub trait Build: Machine {
     /// It was compiled for another machine, or there is no such kernel in it.
     fn bring(&self, image: &[u8], name: &str, text: &str) -> Result<Self::Kernel>;
 
+    /// Whether it is a CPU, whose threads are fast where each has a row of elements.
+    fn is_cpu(&self) -> bool {
+        false
+    }
+
     /// What a thread of a kernel takes; nothing where that means nothing.
     fn usage(&self, _kernel: &Self::Kernel) -> Option<Usage> {
         None
@@ -61,6 +66,10 @@ impl Build for Gpu {
 }
 
 impl Build for Emulator {
+    fn is_cpu(&self) -> bool {
+        self.is_native()
+    }
+
     fn compile(&self, name: &str, text: &str) -> Result<Built> {
         let (compiler, settings) = self.compiler()?;
         cache::emulated_cached(compiler, Source { name, text }, settings)

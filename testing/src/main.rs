@@ -55,6 +55,8 @@ struct Args {
 #[derive(Clone, Copy, ValueEnum)]
 enum On {
     Emulate,
+    /// Kernels on the CPU, as fast as it can.
+    Native,
     Cuda,
     Cpu,
 }
@@ -63,6 +65,7 @@ impl On {
     fn open(self) -> Result<Tools> {
         Ok(match self {
             On::Emulate => Tools::emulated(&Compiler::find()?, Settings::default()),
+            On::Native => Tools::emulated(&Compiler::find()?, Settings::native()),
             On::Cuda => Tools::on_gpu(Arc::new(Gpu::open(0)?)),
             On::Cpu => Tools::default(),
         })

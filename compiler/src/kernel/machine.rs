@@ -6,6 +6,7 @@ use super::{ArrayId, Axis, Binary, Coordinate, Element, Function, Kernel, Step, 
 use crate::gpu;
 use crate::ir::Relation;
 use crate::ir::mesh::Fold;
+use crate::storage::Along;
 
 /// Sets 16 bytes a thread to zeros: `set_to_zero(to, n)`, for n accesses.
 pub fn set_to_zero(threads: u32) -> Kernel {
@@ -64,6 +65,39 @@ pub fn copy_streams(name: &str, reads: &[usize], writes: &[usize], threads: u32,
             own.when(c.less(count), |own| own.store(array, c, x));
         }
     }
+    simplify(own.finish())
+}
+
+/// The same for CPUs: a thread copies its share of all accesses, one after the other.
+pub fn copy_streams_in_rows(name: &str, reads: &[usize], writes: &[usize]) -> Kernel {
+    let mut own = Builder::new(name, 1, "");
+    // What is moved at once is for compilers to decide.
+    let streams = |own: &mut Builder, letter: char, counts: &[usize], is_written: bool| -> Vec<(ArrayId, usize)> {
+        let each = counts.iter().enumerate().map(|(number, &count)| {
+            let name = format!("{letter}{number}");
+            let array = if is_written { own.output(&name, Type::I32) } else { own.input(&name, Type::I32) };
+            (array, count * usize::from(Type::WIDEST.lanes))
+        });
+        each.collect()
+    };
+    let reads = streams(&mut own, 'a', reads, false);
+    let writes = streams(&mut own, 'b', writes, true);
+    let longest = reads.iter().chain(&writes).map(|(_, count)| *count).max().unwrap_or(0);
+    let bounds = [0, longest as i64].map(|bound| own.literal(bound, Type::I32));
+    let [start, stop] = Along::X.share(&mut own, [1, 1, 1], bounds, "c");
+    let one = Step::By(own.int(1));
+    own.each("c", (start, stop, one), Unroll::SideBySide, |own, c| {
+        let x = own.variable("x", 0.to(Type::I32));
+        let within = |own: &mut Builder, count: usize| (count < longest).then(|| own.term(c.less(count)));
+        for &(array, count) in &reads {
+            let is_there = within(own, count);
+            own.when_if(is_there, |own| own.assign(x, Term::from(x).by(Binary::Xor, array.at(c))));
+        }
+        for &(array, count) in &writes {
+            let is_there = within(own, count);
+            own.when_if(is_there, |own| own.store(array, c, x));
+        }
+    });
     simplify(own.finish())
 }
 

@@ -14,13 +14,16 @@ use stencilc_compiler::analysis::extents::demand;
 use stencilc_compiler::cuda;
 use stencilc_compiler::gpu::AT_ONCE;
 use stencilc_compiler::ir::Handle;
-use stencilc_compiler::kernel::machine::copy_streams;
+use stencilc_compiler::kernel::machine::{copy_streams, copy_streams_in_rows};
 
 /// Accesses of each stream that a thread makes.
 const PER_THREAD: [usize; 3] = [1, 2, 4];
 
 /// Threads of a block.
 const BLOCKS: [u32; 4] = [128, 256, 512, 1024];
+
+/// Accesses of a thread that has a row of them, at least.
+const ROW: usize = 4096;
 
 /// The name of the copy's kernel.
 pub const KERNEL: &str = "copy";
@@ -34,7 +37,7 @@ pub struct Limit {
     pub writes: usize,
     /// Bytes of all streams.
     pub bytes: usize,
-    /// Accesses of each stream that a thread makes.
+    /// Accesses of each stream that a thread makes; 0 of one that has a row of them.
     pub per_thread: usize,
     /// Threads of a block.
     pub block: u32,
@@ -70,11 +73,14 @@ impl<'a> Streams<'a> {
     }
 
     /// The copy as CUDA C++: what is written is every bit of what is read, combined, so that nothing can be left out.
-    pub(super) fn text(&self, per_thread: usize) -> Result<String> {
+    pub(super) fn text(&self, per_thread: Option<usize>) -> Result<String> {
         let accesses = |data: &&Data| data_bytes(data).len().div_ceil(AT_ONCE);
         let counts = |streams: &[&Data]| -> Vec<usize> { streams.iter().map(accesses).collect() };
-        let [.., threads] = BLOCKS;
-        let kernel = copy_streams(KERNEL, &counts(&self.reads), &counts(&self.writes), threads, per_thread);
+        let ([.., threads], reads, writes) = (BLOCKS, counts(&self.reads), counts(&self.writes));
+        let kernel = match per_thread {
+            Some(per_thread) => copy_streams(KERNEL, &reads, &writes, threads, per_thread),
+            None => copy_streams_in_rows(KERNEL, &reads, &writes),
+        };
         Ok(cuda::text(&kernel)?)
     }
 }
@@ -88,10 +94,12 @@ pub fn measure<M: Build>(machine: &M, streams: &Streams, repeat: Repeat) -> Resu
     let Copy { sets, buffers, .. } = Copy::new(machine, streams, repeat.rotation)?;
     let most = buffers.iter().flatten().map(|(_, accesses)| *accesses).max().unwrap_or(0);
     let mut best: Option<Limit> = None;
-    for per_thread in PER_THREAD {
+    let (shares, blocks): (&[Option<usize>], &[u32]) =
+        if machine.is_cpu() { (&[None], &[1]) } else { (&PER_THREAD.map(Some), &BLOCKS) };
+    for &per_thread in shares {
         let kernel = machine.build(KERNEL, &streams.text(per_thread)?)?;
-        for block in BLOCKS {
-            let Ok(blocks) = u32::try_from(most.div_ceil(per_thread * block as usize)) else { continue };
+        for &block in blocks {
+            let Ok(blocks) = u32::try_from(most.div_ceil(per_thread.unwrap_or(ROW) * block as usize)) else { continue };
             if blocks == 0 {
                 continue;
             }
@@ -109,7 +117,7 @@ pub fn measure<M: Build>(machine: &M, streams: &Streams, repeat: Repeat) -> Resu
                     reads: streams.reads.len(),
                     writes: streams.writes.len(),
                     bytes,
-                    per_thread,
+                    per_thread: per_thread.unwrap_or(0),
                     block,
                     statistics,
                     gb_per_s: bytes as f64 / (statistics.median_us * 1e3),
@@ -153,19 +161,22 @@ mod tests {
         let (c, d) = (Data::F64(vec![0.0; 203]), Data::Bool(vec![0; 5]));
         let streams = Streams { reads: vec![&a, &b], writes: vec![&c, &d] };
         let emulator = Emulator::new(Compiler::find().unwrap(), Settings::default());
-        for per_thread in PER_THREAD {
+        for per_thread in PER_THREAD.map(Some).into_iter().chain([None]) {
             let kernel = emulator.build(KERNEL, &streams.text(per_thread).unwrap()).unwrap();
             let Copy { buffers, .. } = Copy::new(&emulator, &streams, Rotation::SAME).unwrap();
             let arguments: Vec<Arg> =
                 buffers[0].iter().map(|(buffer, _)| Arg::Pointer(emulator.address(buffer, 0))).collect();
-            let launch = Launch::new([102u32.div_ceil(per_thread as u32 * 32), 1, 1], [32, 1, 1]);
+            let launch = match per_thread {
+                Some(per_thread) => Launch::new([102u32.div_ceil(per_thread as u32 * 32), 1, 1], [32, 1, 1]),
+                None => Launch::new([5, 1, 1], [1, 1, 1]),
+            };
             emulator.launch(&kernel, &launch, &arguments).unwrap();
             let mut expected = data_bytes(&a).to_vec();
             expected.resize(102 * AT_ONCE, 0);
             expected.iter_mut().zip(data_bytes(&b)).for_each(|(byte, other)| *byte ^= other);
             for (at, length) in [(2, 102 * AT_ONCE), (3, AT_ONCE)] {
                 let (bytes, guards) = emulator.download(&buffers[0][at].0).unwrap();
-                assert!(guards.intact() && bytes == expected[..length], "stream {at}, {per_thread} each");
+                assert!(guards.intact() && bytes == expected[..length], "stream {at}, {per_thread:?} each");
             }
         }
     }

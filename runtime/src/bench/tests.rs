@@ -309,7 +309,7 @@ fn the_copy_needs_few_registers_and_sixteen_bytes_move_at_once() {
     let data = crate::Data::F64(vec![0.0; 1 << 10]);
     let streams = Streams { reads: vec![&data; 3], writes: vec![&data; 2] };
     for per_thread in [1, 4] {
-        let text = streams.text(per_thread).unwrap();
+        let text = streams.text(Some(per_thread)).unwrap();
         let compiled = nvrtc.compile(&text, "copy.cu", "sm_90", Kind::Cubin).unwrap();
         let [resources] = &compiled.resources[..] else { panic!("one kernel") };
         assert_eq!((resources.spill_stores, resources.stack), (0, 0));
