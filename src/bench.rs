@@ -123,7 +123,7 @@ pub fn bench(args: &Args, json: bool) -> Result<()> {
 fn platform(args: &Args) -> Result<Platform> {
     let (device, no_gpu) = Device::choose(args.kernels.device);
     if let Some(error) = no_gpu {
-        terminal::note(&format!("no kernel is measured: {}; --device emulate tries the call", error.message));
+        terminal::note(&format!("no kernel is measured: {}; --device native measures those of the CPU", error.message));
     }
     if args.kernels.code.math == Math::Device {
         terminal::note("--math device: results may differ from the interpreter in the last bits");

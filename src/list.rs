@@ -111,7 +111,7 @@ fn devices() -> Vec<Entry> {
                 summary: format!("kernels as a GPU runs them, on one core, compiled by {}", compiler.version),
             },
         ]),
-        Err(error) => terminal::note(&format!("no emulator: {}", error.message)),
+        Err(error) => terminal::note(&format!("no kernels on the CPU: {}", error.message)),
     }
     if let Err(error) = cuda::availability() {
         terminal::note(&format!("no GPU: {}", error.message));

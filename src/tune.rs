@@ -126,7 +126,7 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
             let case = Case::new(problem, &platform, args.method.method())?;
             let subject = case.subject(&kernels.file, &input.source.text, grid.name.clone(), kernels.seed);
             let mut all_choices = choices.clone();
-            let usual = kernels.usual(&case.problem, &mut all_choices);
+            let usual = kernels.usual(&case.problem, &platform, &mut all_choices);
             let is_asked = |kernel: usize| kernel < choices.len();
             let mut done = args.search(&all_choices, (usual, &is_asked), &platform, &machine, &case, subject)?;
             let of = |row| Entry::of_row(&done.subject, &machine, row, done.among, done.tuned.found.tried);
@@ -254,7 +254,7 @@ impl Done {
             let (file, grid) = (&args.search.0.file, &self.subject.grid);
             text.push_str(&format!("the fastest: {}\n", row.kernel.options));
             let who = match machine.device.as_str() {
-                "emulate" => format!("`run --device emulate` of {file} on {grid} takes it"),
+                own @ ("emulate" | "native") => format!("`run --device {own}` of {file} on {grid} takes it"),
                 _ => format!("`run` and `build` of {file} on {grid} take it"),
             };
             text.push_str(&format!("remembered in {}: {who}\n", path.display()));

@@ -72,8 +72,8 @@ pub struct Args {
     /// Of the random numbers
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// cuda, cuda:N, emulate to run kernels on the CPU, or cpu to compile them without running them; if not given, the
-    /// first GPU, or else emulate where there is a C++ compiler
+    /// cuda, cuda:N, emulate to run kernels on the CPU in any order of threads, native to run them there at speed, or cpu to
+    /// compile them without running them; if not given, the first GPU, or else emulate where there is a C++ compiler
     #[arg(long)]
     device: Option<Device>,
     /// The architecture to compile for where no GPU says which
@@ -126,10 +126,11 @@ fn tell(tools: &Tools, given: Option<Device>, no_nvrtc: Option<Error>) {
         (None, _) => {}
     }
     match (&tools.emulator, given) {
-        (Some((compiler, _)), given) => terminal::note(&format!(
-            "{}kernels run on the CPU, compiled by {}, in three orders of threads",
+        (Some((compiler, settings)), given) => terminal::note(&format!(
+            "{}kernels run on the CPU, compiled by {}, {}",
             if given.is_none() { "no GPU: " } else { "" },
-            compiler.version
+            compiler.version,
+            if settings.native { "on all cores" } else { "in three orders of threads" }
         )),
         (None, _) if tools.gpu.is_some() || no_nvrtc.is_some() => {}
         (None, Some(_)) => terminal::note("kernels are compiled, not run: --device cpu"),

@@ -197,7 +197,7 @@ fn options_that_change_nothing_are_told() {
     };
     let idle = "note: the cpu launches no kernels, so nothing changes by ";
     let of_stencil = said("run laplap --grid 9x6x3 --device cpu --access shared --block 8x2x2 --precision f32");
-    assert!(of_stencil.contains(&format!("{idle}--access, --block: --device emulate launches them")), "{of_stencil}");
+    assert!(of_stencil.contains(&format!("{idle}--access, --block: --device native launches them")), "{of_stencil}");
     let own = "run diffusion4 --grid 12x10x2 --draw --device cpu";
     let of_program = said(&format!("{own} --fuse merged --no-graph"));
     assert!(of_program.contains(&format!("{idle}--fuse, --no-graph: ")), "{of_program}");

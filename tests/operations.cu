@@ -177,6 +177,7 @@ extern "C" __global__ void sends(const float* __restrict__ a, float* __restrict_
         // Each sends again only when it has what the other sent, so nothing is overwritten that is yet to be read.
         store_async(&tile[stage % 2][x], &own, other, &come[stage % 2]);
         mbarrier_wait_cluster(&come[stage % 2], stage / 2 % 2);
+        STENCILC_SIDE_BY_SIDE
         for (int e = 0; e < 4; ++e) b[at + x + e] = tile[stage % 2][127 - x - e];
     }
     cluster_arrive();

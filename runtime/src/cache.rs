@@ -123,8 +123,11 @@ fn emulated_through(
     let text = emulate::text(sources);
     let options = compiler.arguments(settings);
     // What is made for this processor others may not understand.
-    let processor =
-        if settings.native { ["model name", "flags"].map(told_of_processor).concat() } else { String::new() };
+    let processor = if settings.native {
+        ["model name", "flags", "CPU implementer", "CPU part", "Features"].map(told_of_processor).concat()
+    } else {
+        String::new()
+    };
     let parts =
         ["emulator", &text, &program, version, &processor].into_iter().chain(options.iter().map(String::as_str));
     through(trusted(), &key(parts.map(str::as_bytes)), || {

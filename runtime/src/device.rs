@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use stencilc_compiler::plan::{Choices, Open};
 
 /// The architecture that kernels are made for where no GPU says which.
 pub const ARCH: &str = "sm_90";
@@ -75,6 +76,16 @@ impl Device {
             Device::Native => Platform::Emulator(Arc::new(Emulator::new(Compiler::find()?, Settings::native()))),
             Device::Cuda(ordinal) => Platform::Gpu(Arc::new(Gpu::open(ordinal)?)),
         })
+    }
+}
+
+impl Platform {
+    /// Choices, with what they leave open as it usually is here; and what is still open.
+    pub fn usual(&self, choices: Choices, open: Open) -> (Choices, Open) {
+        match self {
+            Platform::Emulator(emulator) if emulator.is_native() => choices.on_cpu(open),
+            Platform::Cpu | Platform::Emulator(_) | Platform::Gpu(_) => (choices, open),
+        }
     }
 }
 

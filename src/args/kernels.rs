@@ -62,8 +62,8 @@ pub struct KernelsArgs {
     /// Of the random numbers in the fields
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::seed)]
     pub seed: u64,
-    /// cuda, cuda:N, native for kernels on the CPU, emulate to try the call without a GPU, or cpu for the interpreter; if not given, the first GPU or else
-    /// the cpu
+    /// cuda, cuda:N, native for kernels on the CPU, emulate to try the call without a GPU, or cpu for the interpreter; if not
+    /// given, the first GPU or else the cpu
     #[arg(long)]
     pub device: Option<Device>,
 }
@@ -142,10 +142,11 @@ impl KernelsArgs {
     }
 
     /// The kernel of a stencil that is taken where nobody chooses: its place among these, to which it is added if it is missing.
-    pub fn usual(&self, problem: &Problem, among: &mut Vec<Choices>) -> usize {
+    pub fn usual(&self, problem: &Problem, platform: &Platform, among: &mut Vec<Choices>) -> usize {
         let Problem { stencil, precision, grid, .. } = problem;
-        let variant = Choices { share: self.shared.share.clone(), ..Choices::default() }.suiting(stencil);
-        let variant = variant.on_cells(std::slice::from_ref(stencil), grid.levels_of_cells(), Open::Kernel);
+        let variant = Choices { share: self.shared.share.clone(), ..Choices::default() };
+        let (variant, open) = platform.usual(variant, Open::Kernel);
+        let variant = variant.suiting(stencil).on_cells(std::slice::from_ref(stencil), grid.levels_of_cells(), open);
         let block = Choices::usual_block(&variant.access);
         let usual = self.code.choices(Choices { block, ..variant }, *precision);
         among.iter().position(|own| *own == usual).unwrap_or_else(|| {

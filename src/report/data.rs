@@ -148,6 +148,7 @@ pub fn machine_name(machine: &MachineFacts) -> String {
     match machine.device.as_str() {
         "cuda" => machine.name.clone(),
         "emulate" => format!("the emulator on {}", machine.name),
+        "native" => format!("kernels on {}", machine.name),
         "cpu" => format!("the interpreter on {}", machine.name),
         other => format!("{} ({other})", machine.name),
     }

@@ -23,7 +23,7 @@ pub fn device(args: &Args) -> Device {
         args.kernel.beside(&OF_ALL_DEVICES).chain(args.names.among(&OF_KERNELS)).map(option).collect();
     if device == Device::Cpu && !idle.is_empty() {
         terminal::note(&format!(
-            "the cpu launches no kernels, so nothing changes by {}: --device native or emulate launches them without a GPU",
+            "the cpu launches no kernels, so nothing changes by {}: --device native launches them without a GPU",
             idle.join(", ")
         ));
     }

@@ -52,7 +52,11 @@ impl Timings {
         if let Some(kernel) = &self.kernel {
             let execute::Timings { pack, upload, download, unpack } = kernel.execution;
             let compile = if kernel.compile_cached { "ms, read from the cache" } else { "ms" };
-            let startup = if device == Device::Emulate { "search for a compiler" } else { "driver's start" };
+            let startup = if matches!(device, Device::Emulate | Device::Native) {
+                "search for a compiler"
+            } else {
+                "driver's start"
+            };
             rows.extend([
                 time(startup, kernel.startup),
                 time("plan", kernel.plan),

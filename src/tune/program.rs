@@ -136,7 +136,8 @@ fn searched<'a>(
 /// The plan that `run` takes where nobody chooses.
 fn usual(args: &Args, problem: &ProgramProblem, platform: &Platform) -> ProgramPlan {
     let choices = args.search.0.code.choices(Choices::default(), problem.outer.precision);
-    let choices = problem.on_cells(choices, Open::Kernel);
+    let (choices, open) = platform.usual(choices, Open::Kernel);
+    let choices = problem.on_cells(choices, open);
     let arch = platform.facts().arch.unwrap_or_else(|| ARCH.to_owned());
     ProgramPlan::usual(problem, &choices, has_clusters(&arch))
 }
@@ -202,7 +203,10 @@ impl Done<'_> {
             text.extend(refused.iter().map(|(reason, plans)| format!("refused {plans}: {reason}\n")));
         }
         if let (Some(path), Some((plan, _))) = (&self.kept, self.winner()) {
-            let who = if machine.device == "emulate" { "`run --device emulate`" } else { "`run`" };
+            let who = match machine.device.as_str() {
+                own @ ("emulate" | "native") => format!("`run --device {own}`"),
+                _ => "`run`".to_owned(),
+            };
             let (file, grid) = (&args.search.0.file, &self.grid);
             text.push_str(&format!(
                 "the fastest: {plan}\nremembered in {}: {who} of {file} on {grid} takes it\n",

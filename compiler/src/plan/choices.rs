@@ -140,8 +140,12 @@ impl Choices {
 
     /// The same for a stencil, if which strategy computes it is left open: one with sweeps needs whole columns.
     pub fn suiting(self, stencil: &Stencil) -> Self {
-        let access = if stencil.sweeps.is_empty() { self.access } else { SWEEPING.to_owned() };
-        Self { access, ..self }
+        if stencil.sweeps.is_empty() {
+            return self;
+        }
+        let is_usual = self.block == Self::usual_block(&self.access);
+        let block = if is_usual { Self::usual_block(SWEEPING) } else { self.block };
+        Self { access: SWEEPING.to_owned(), block, ..self }
     }
 
     /// The same for stencils: where cells stand in no rows, of which there are so many levels, what is left open is what is usual there.

@@ -22,8 +22,8 @@ const PER_THREAD: [usize; 3] = [1, 2, 4];
 /// Threads of a block.
 const BLOCKS: [u32; 4] = [128, 256, 512, 1024];
 
-/// Accesses of a thread that has a row of them, at least.
-const ROW: usize = 4096;
+/// Accesses of each stream that a thread makes which has a row of them.
+const ROWS: [u32; 3] = [512, 4096, 32768];
 
 /// The name of the copy's kernel.
 pub const KERNEL: &str = "copy";
@@ -94,12 +94,18 @@ pub fn measure<M: Build>(machine: &M, streams: &Streams, repeat: Repeat) -> Resu
     let Copy { sets, buffers, .. } = Copy::new(machine, streams, repeat.rotation)?;
     let most = buffers.iter().flatten().map(|(_, accesses)| *accesses).max().unwrap_or(0);
     let mut best: Option<Limit> = None;
-    let (shares, blocks): (&[Option<usize>], &[u32]) =
-        if machine.is_cpu() { (&[None], &[1]) } else { (&PER_THREAD.map(Some), &BLOCKS) };
+    // Rows count elements of four bytes.
+    if machine.is_cpu() && i32::try_from(most * AT_ONCE / 4).is_err() {
+        return Ok(None);
+    }
+    let (shares, lengths): (&[Option<usize>], &[u32]) =
+        if machine.is_cpu() { (&[None], &ROWS) } else { (&PER_THREAD.map(Some), &BLOCKS) };
     for &per_thread in shares {
         let kernel = machine.build(KERNEL, &streams.text(per_thread)?)?;
-        for &block in blocks {
-            let Ok(blocks) = u32::try_from(most.div_ceil(per_thread.unwrap_or(ROW) * block as usize)) else { continue };
+        for &length in lengths {
+            let block = if per_thread.is_none() { 1 } else { length };
+            let accesses = per_thread.unwrap_or(1) * length as usize;
+            let Ok(blocks) = u32::try_from(most.div_ceil(accesses)) else { continue };
             if blocks == 0 {
                 continue;
             }

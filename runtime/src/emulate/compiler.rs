@@ -18,8 +18,11 @@ const NAMES: [&str; 3] = ["c++", "g++", "clang++"];
 /// Without this GCC makes `0.0 - double(n)` to `-double(n)`, which is -0 where n is 0. With it, it makes no vectors.
 const ROUNDING: &str = "-frounding-math";
 
-/// What texts have in them that make real numbers of whole ones.
-const CONVERSIONS: [&str; 2] = ["double(", "float("];
+/// Whether a kernel makes real numbers of whole ones.
+fn converts(text: &str) -> bool {
+    let is_word = |at: usize| !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    ["double(", "float("].iter().any(|word| text.match_indices(word).any(|(at, _)| is_word(at)))
+}
 
 /// The emulated GPU, in the order in which its parts need each other.
 const PARTS: [(&str, &str); 5] = [
@@ -120,7 +123,7 @@ impl Compiler {
         std::fs::write(&file, text(sources)).map_err(|error| cannot("the kernels cannot be written", &error))?;
         let mut command = Command::new(&self.program);
         command.args(self.arguments(settings));
-        if settings.native && sources.iter().any(|source| CONVERSIONS.iter().any(|word| source.text.contains(word))) {
+        if settings.native && sources.iter().any(|source| converts(source.text)) {
             command.arg(ROUNDING);
         }
         command.arg("-o").arg(&library).arg(&file).arg("-lm");

@@ -121,7 +121,11 @@ impl Job {
             Error::call(format!("`{}` is no stencil on a grid, and holds its arrays by itself", self.subject.name()))
                 .help("start it: `Job::start`")
         })?;
-        let choices = self.how.choices.clone().suiting(stencil);
+        let choices = match self.device {
+            Some(Device::Native) => self.how.choices.clone().on_cpu(self.how.open).0,
+            _ => self.how.choices.clone(),
+        };
+        let choices = choices.suiting(stencil);
         let (precision, contract) = (choices.precision, choices.contract);
         let stencil = prepare(stencil, precision, contract);
         let Arrays { reads, writes } = arrays;

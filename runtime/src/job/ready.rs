@@ -174,7 +174,7 @@ impl Ready {
 
     fn kernels<M: Build + 'static>(mut self, machine: Arc<M>, problem: &ProgramProblem, arch: &str) -> Result<Run> {
         let How { choices, open, plan, is_unrecorded, .. } = std::mem::take(&mut self.how);
-        let (choices, open) = if self.device == Some(Device::Native) { choices.on_cpu(open) } else { (choices, open) };
+        let (choices, open) = if machine.is_cpu() { choices.on_cpu(open) } else { (choices, open) };
         let usual = || ProgramPlan::usual(problem, &problem.on_cells(choices, open), has_clusters(arch));
         let mut plan = plan.unwrap_or_else(usual);
         plan.graph &= !is_unrecorded;

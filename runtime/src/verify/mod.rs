@@ -158,13 +158,17 @@ fn judged<S: Subject>(subject: &S, planned: &S::Planned, library: &Arc<Library>)
         let maker: Rc<Maker<Gpu>> = Rc::new(move |name, text| library.on_gpu(&own, name, text));
         return subject.run(planned, gpu, &maker);
     }
-    if tools.emulator.is_none() {
+    let Some((compiler, settings)) = &tools.emulator else {
         // What is known only when something is computed was not compiled.
         let is_compiled = tools.arch.is_some() && !texts.is_empty();
         return Ok(if is_compiled { Verdict::Compiled } else { Verdict::Skipped });
-    }
+    };
     let library = Arc::clone(library);
     let maker: Rc<Maker<Emulator>> = Rc::new(move |name, text| library.emulated(name, text));
+    if settings.native {
+        let emulator = Arc::new(Emulator::new(compiler.clone(), settings.clone()));
+        return subject.run(planned, &emulator, &maker).or_else(Verdict::of_failure);
+    }
     let mut all = Verdict::Skipped;
     for order in Order::ALL {
         let emulator = Arc::new(Emulator::default().in_order(order));
