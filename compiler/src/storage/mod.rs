@@ -21,7 +21,7 @@ mod uncompressed;
 use crate::access::LevelsPerThread;
 use crate::grid::{Grid, Region, Topology};
 use crate::ir::{Offset, Path};
-use crate::kernel::build::{Builder, Computing};
+use crate::kernel::build::{Builder, Computing, Term};
 use crate::kernel::{ArrayId, Axis, Coordinate, Type, ValueId};
 use neighbors::Hop;
 use order::Order;
@@ -237,10 +237,14 @@ impl Along {
         let shares = own.name("shares", all.to(Type::I32));
         let each = own.name("each", end.minus(first).over(shares));
         let rest = own.name("rest", end.minus(first).rem(shares));
-        let more = share.less(rest).picks(share, rest);
-        let start = own.name(&format!("{name}_start"), first.plus(share.times(each)).plus(more));
-        let stop = own.name(&format!("{name}_stop"), start.plus(each).plus(share.less(rest).picks(1, 0)));
-        [start, stop]
+        // Of 64 bits, since the product is large. A minimum would be shorter, and is what compilers do not get right (`docs/trust.md`).
+        let before = |share: Term| {
+            let share = own.term(share);
+            let more = rest.to(Type::I64).times(share.to(Type::I64)).over(shares.to(Type::I64)).to(Type::I32);
+            own.term(first.plus(share.times(each)).plus(more))
+        };
+        let [start, stop] = [share.into(), share.plus(1)].map(before);
+        [("start", start), ("stop", stop)].map(|(what, bound)| own.name(&format!("{name}_{what}"), bound))
     }
 }
 
