@@ -168,16 +168,13 @@ impl Given<KernelArgs> {
 
     /// What they choose on a device, and what is still open.
     pub fn open_on(&self, device: Device) -> (Choices, Open) {
-        match device {
-            Device::Native if !self.has("access") && !self.has("fastest") => {
-                let (choices, open) = (self.args.choices(), self.open());
-                let (usual, _) = choices.clone().on_cpu(Open::Kernel);
-                let block = if self.has("block") { choices.block } else { usual.block };
-                (Choices { block, ..usual }, if open == Open::Kernel { Open::Storage } else { open })
-            }
-            Device::Native => (self.args.choices(), Open::Nothing),
-            Device::Cpu | Device::Emulate | Device::Cuda(_) => (self.args.choices(), self.open()),
+        let (choices, open) = (self.args.choices(), self.open());
+        if device != Device::Native || self.has("access") || self.has("fastest") {
+            return (choices, open);
         }
+        let (usual, _) = choices.clone().on_cpu(Open::Kernel);
+        let block = if self.has("block") { choices.block } else { usual.block };
+        (Choices { block, ..usual }, if open == Open::Kernel { Open::Storage } else { open })
     }
 
     /// How much of the kernel they leave open.

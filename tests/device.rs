@@ -38,6 +38,23 @@ fn every_operation_on_the_emulator() {
     }
 }
 
+/// Where launches are shared among cores: kernels whose threads or blocks wait are told by the words in them.
+#[test]
+fn every_operation_where_kernels_are_fast() {
+    let (compiler, settings) = (Compiler::find().unwrap(), Settings::native());
+    let texts: Vec<_> = cases().iter().map(|case| kernel(case.name).to_owned()).collect();
+    let sources: Vec<Source> =
+        cases().iter().zip(&texts).map(|(case, text)| Source { name: case.name, text: text.as_str() }).collect();
+    let built = library_cached(&compiler, &sources, &settings).unwrap_or_else(|error| panic!("{error}"));
+    let machine = Emulator::new(compiler, settings);
+    for (case, built) in cases().iter().zip(&built) {
+        let found = run(&machine, built, &case.launch).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        let expected = (case.expected)(&numbers());
+        let first = (0..WRITTEN).find(|&x| found[x].to_bits() != expected[x].to_bits());
+        assert!(first.is_none(), "{}: {first:?} {:?}", case.name, first.map(|x| (expected[x], found[x])));
+    }
+}
+
 #[test]
 fn every_operation_is_in_a_kernel() {
     let text = OPERATIONS;

@@ -33,15 +33,8 @@ pub fn copy_all(threads: u32) -> Kernel {
 /// read, combined, so that nothing can be left out: `copy(a0, a1, ..., b0, ...)`.
 pub fn copy_streams(name: &str, reads: &[usize], writes: &[usize], threads: u32, per_thread: usize) -> Kernel {
     let mut own = Builder::new(name, threads, "");
-    let streams = |own: &mut Builder, letter: char, counts: &[usize], is_written: bool| -> Vec<(ArrayId, usize)> {
-        let each = counts.iter().enumerate().map(|(number, &count)| {
-            let name = format!("{letter}{number}");
-            (if is_written { own.output(&name, Type::WIDEST) } else { own.input(&name, Type::WIDEST) }, count)
-        });
-        each.collect()
-    };
-    let reads = streams(&mut own, 'a', reads, false);
-    let writes = streams(&mut own, 'b', writes, true);
+    let reads = streams(&mut own, 'a', (reads, Type::WIDEST), false);
+    let writes = streams(&mut own, 'b', (writes, Type::WIDEST), true);
     let (first, threads) = first_place(&mut own, per_thread);
     let moved = (0..per_thread).map(|number| {
         let c = own.name("c", first.plus(number.times(threads)));
@@ -72,16 +65,8 @@ pub fn copy_streams(name: &str, reads: &[usize], writes: &[usize], threads: u32,
 pub fn copy_streams_in_rows(name: &str, reads: &[usize], writes: &[usize]) -> Kernel {
     let mut own = Builder::new(name, 1, "");
     // What is moved at once is for compilers to decide.
-    let streams = |own: &mut Builder, letter: char, counts: &[usize], is_written: bool| -> Vec<(ArrayId, usize)> {
-        let each = counts.iter().enumerate().map(|(number, &count)| {
-            let name = format!("{letter}{number}");
-            let array = if is_written { own.output(&name, Type::I32) } else { own.input(&name, Type::I32) };
-            (array, count * usize::from(Type::WIDEST.lanes))
-        });
-        each.collect()
-    };
-    let reads = streams(&mut own, 'a', reads, false);
-    let writes = streams(&mut own, 'b', writes, true);
+    let reads = streams(&mut own, 'a', (reads, Type::I32), false);
+    let writes = streams(&mut own, 'b', (writes, Type::I32), true);
     let longest = reads.iter().chain(&writes).map(|(_, count)| *count).max().unwrap_or(0);
     let bounds = [0, longest as i64].map(|bound| own.literal(bound, Type::I32));
     let [start, stop] = Along::X.share(&mut own, [1, 1, 1], bounds, "c");
@@ -99,6 +84,22 @@ pub fn copy_streams_in_rows(name: &str, reads: &[usize], writes: &[usize]) -> Ke
         }
     });
     simplify(own.finish())
+}
+
+/// The arrays of streams of so many accesses of 16 bytes, each with how many elements of a type that is.
+fn streams(
+    own: &mut Builder,
+    letter: char,
+    (accesses, element): (&[usize], Type),
+    is_written: bool,
+) -> Vec<(ArrayId, usize)> {
+    let of_access = usize::from(Type::WIDEST.lanes / element.lanes);
+    let each = accesses.iter().enumerate().map(|(number, &count)| {
+        let name = format!("{letter}{number}");
+        let array = if is_written { own.output(&name, element) } else { own.input(&name, element) };
+        (array, count * of_access)
+    });
+    each.collect()
 }
 
 /// Whether two pieces of memory are the same: `same(a, b, accesses, a_rest, b_rest, rest, differs)` looks at so many accesses of 16
