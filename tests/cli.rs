@@ -10,6 +10,7 @@ mod given;
 mod grid;
 mod grid_info;
 mod import;
+mod levels;
 mod mesh;
 mod mesh_commands;
 mod mesh_kernels;

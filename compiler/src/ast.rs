@@ -209,6 +209,19 @@ pub enum Statement {
     Boundary(Boundary),
     /// `sums by level`: sums are added in that order.
     SumsByLevel(Span),
+    /// Which levels are computed.
+    Levels(Levels),
+}
+
+/// `levels 1..nk`, or `level nk-1`
+#[derive(Debug)]
+pub struct Levels {
+    /// The first, or the only one.
+    pub first: ExprId,
+    /// The one after the last.
+    pub end: Option<ExprId>,
+    /// Where that stands.
+    pub span: Span,
 }
 
 /// `in a, b: f32 on (k) = 0..1`
@@ -244,8 +257,17 @@ pub struct Typed {
 pub enum PlaceOn {
     /// `on (i, j, k+1)`: the axes as written, without blanks.
     Axes(Vec<Name>, Span),
-    /// `on cell.edges, no k`: the names, and what there is none of.
-    Mesh(Trail, Option<Name>),
+    /// `on cell.edges, no k`: the names, and what is said of levels.
+    Mesh(Trail, Option<Along>),
+}
+
+/// What the place of a field on a set says of levels.
+#[derive(Debug)]
+pub enum Along {
+    /// `no k`: the name of what there is none of.
+    No(Name),
+    /// `k+1`, without blanks.
+    Axis(Name),
 }
 
 /// `param dt: real = 10`

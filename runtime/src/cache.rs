@@ -12,10 +12,11 @@
 
 mod turn;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -114,13 +115,41 @@ pub fn library_cached(
     emulate::load(&emulated_through(compiler, sources, settings)?.compiled.image, sources)
 }
 
+/// As [`Compiler::compile_machine`](emulate::Compiler::compile_machine), but once in a process, and read from the cache where it is kept.
+///
+/// # Errors
+///
+/// As [`Compiler::compile_machine`](emulate::Compiler::compile_machine); never because of the cache.
+pub fn machine_cached(compiler: &emulate::Compiler, settings: &emulate::Settings) -> Result<Arc<[u8]>> {
+    static MADE: Mutex<BTreeMap<[u8; 32], Arc<[u8]>>> = Mutex::new(BTreeMap::new());
+    let key = emulated_key(compiler, &[&emulate::machine_text()], settings);
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = made.get(key.as_bytes()) {
+        return Ok(Arc::clone(known));
+    }
+    let built = through(trusted(), &key, || without_notes(compiler.compile_machine(settings)?))?;
+    let image: Arc<[u8]> = built.compiled.image.into();
+    made.insert(*key.as_bytes(), Arc::clone(&image));
+    Ok(image)
+}
+
 fn emulated_through(
     compiler: &emulate::Compiler,
     sources: &[emulate::Source],
     settings: &emulate::Settings,
 ) -> Result<Built> {
+    // What is linked to them is a part of them.
+    let key = emulated_key(compiler, &[&emulate::text(sources), &emulate::machine_text()], settings);
+    through(trusted(), &key, || without_notes(compiler.compile(sources, settings)?))
+}
+
+fn without_notes(image: Vec<u8>) -> Result<Compiled> {
+    Ok(Compiled { image, resources: Vec::new(), log: String::new() })
+}
+
+/// What an entry of the emulator's depends on.
+fn emulated_key(compiler: &emulate::Compiler, texts: &[&str], settings: &emulate::Settings) -> blake3::Hash {
     let (program, version) = (compiler.program.to_string_lossy(), &compiler.version);
-    let text = emulate::text(sources);
     let options = compiler.arguments(settings);
     // What is made for this processor others may not understand.
     let processor = if settings.native {
@@ -128,12 +157,8 @@ fn emulated_through(
     } else {
         String::new()
     };
-    let parts =
-        ["emulator", &text, &program, version, &processor].into_iter().chain(options.iter().map(String::as_str));
-    through(trusted(), &key(parts.map(str::as_bytes)), || {
-        let image = compiler.compile(sources, settings)?;
-        Ok(Compiled { image, resources: Vec::new(), log: String::new() })
-    })
+    let parts = ["emulator", &program, version, &processor].into_iter().chain(options.iter().map(String::as_str));
+    key(parts.chain(texts.iter().copied()).map(str::as_bytes))
 }
 
 /// What the cache holds, or `None` where there is no cache: it is turned off, or the environment names no folder.

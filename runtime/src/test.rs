@@ -287,11 +287,12 @@ struct Checks<'a> {
 
 impl<'a> Checks<'a> {
     fn new(
-        stencil: Stencil,
+        mut stencil: Stencil,
         problem: &'a Problem,
         outputs: &[Option<Data>],
         values: &BTreeMap<String, Value>,
     ) -> Result<Self> {
+        goes_on_as(&mut stencil, &problem.region.k, problem.grid.nk);
         let frame = Frame::new(&stencil, problem.grid, problem.grid.nk)?;
         let params = values_of(&stencil, problem.precision, values)?;
         let axes = frame.coordinates();
@@ -417,6 +418,15 @@ impl<'a> Checks<'a> {
         };
         interpret(&job, &mut outputs, &|_| {})?;
         outputs.swap_remove(field.index()).ok_or_else(|| Error::check("an expectation has no value"))
+    }
+}
+
+/// Makes room for what is expected on the last interface, where that is computed.
+pub(crate) fn goes_on_as(expected: &mut Stencil, computed: &Range<usize>, nk: usize) {
+    for field in expected.fields.values_mut() {
+        if computed.end > nk && field.role == Role::Out && field.place.levels == Levels::Full {
+            field.place.levels = Levels::Interfaces;
+        }
     }
 }
 

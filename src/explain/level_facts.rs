@@ -11,10 +11,21 @@ use stencilc_compiler::ir::FieldId;
 /// What there is to tell about levels.
 #[derive(Serialize)]
 pub struct LevelFacts {
+    /// Where the stencil says which levels it computes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<Said>,
     /// Reads that keep levels from being computed.
     pub left_out: Vec<LeftOut>,
     /// Reads of other levels.
     pub reads: Vec<ShiftedRead>,
+}
+
+/// Which levels a stencil says that it computes.
+#[derive(Serialize)]
+pub struct Said {
+    pub text: String,
+    /// Where it is written.
+    pub line: Line,
 }
 
 /// Levels that are not computed, since a read would leave the grid.
@@ -111,7 +122,12 @@ impl LevelFacts {
             guards: found.guards(subject),
             levels: merged(found.levels),
         };
-        Self { left_out: left_out.into_iter().map(missing).collect(), reads: reads.into_iter().map(shifted).collect() }
+        let said = subject.stencil.levels.as_ref().map(|levels| {
+            let span = levels.span_of(levels.root());
+            Said { text: subject.source.slice(span).to_owned(), line: Line::of(subject.source, span) }
+        });
+        let (left_out, reads) = (left_out.into_iter().map(missing), reads.into_iter().map(shifted));
+        Self { said, left_out: left_out.collect(), reads: reads.collect() }
     }
 }
 

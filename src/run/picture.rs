@@ -151,7 +151,7 @@ impl OverMesh {
             }
             None => None,
         };
-        let levels = (place.levels != Levels::None).then_some(problem.levels);
+        let levels = (place.levels != Levels::None).then(|| place.levels.count(problem.levels));
         let level = match (levels, level) {
             (None, _) => 0,
             (Some(levels), None) => levels / 2,

@@ -69,6 +69,11 @@ impl Constructs {
             }
             Statement::Reduce(_) => self.meet("reduce"),
             Statement::SumsByLevel(_) => self.meet("sums by level"),
+            Statement::Levels(levels) => {
+                self.meet(if levels.end.is_some() { "levels" } else { "level" });
+                self.expr(file, levels.first);
+                levels.end.into_iter().for_each(|end| self.expr(file, end));
+            }
         }
     }
 
@@ -167,6 +172,7 @@ impl Constructs {
                         | Statement::Repeat(_)
                         | Statement::Boundary(_)
                         | Statement::Reduce(_)
+                        | Statement::Levels(_)
                         | Statement::SumsByLevel(_) => false,
                     }),
                     Item::Constant(_)

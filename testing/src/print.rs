@@ -142,6 +142,8 @@ impl Display for Statement {
             Statement::Let(name, value) => write!(f, "let {name} = {value}"),
             Statement::Assign(name, value) => write!(f, "{name} = {value}"),
             Statement::SumsByLevel => f.write_str("sums by level"),
+            Statement::Levels(first, Some(end)) => write!(f, "levels {first}..{end}"),
+            Statement::Levels(only, None) => write!(f, "level {only}"),
         }
     }
 }

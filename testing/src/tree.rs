@@ -67,6 +67,8 @@ pub enum Statement {
     Assign(String, Expr),
     /// `sums by level`
     SumsByLevel,
+    /// `levels 1..nk`, or `level nk-1`
+    Levels(&'static str, Option<&'static str>),
 }
 
 /// `{ let s = a + b; s / 2 }`
@@ -234,7 +236,7 @@ impl Program {
                 Statement::Field { range, .. } => all.extend(range.iter_mut().flat_map(|(low, high)| [low, high])),
                 Statement::Declare(declaration) => all.extend(declaration.children_mut()),
                 Statement::Let(_, value) | Statement::Assign(_, value) => all.push(value),
-                Statement::SumsByLevel => {}
+                Statement::SumsByLevel | Statement::Levels(..) => {}
             }
         }
         all

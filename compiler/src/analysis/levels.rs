@@ -20,7 +20,10 @@ use std::sync::{Mutex, PoisonError};
 /// Whether there may be levels that a stencil does not compute.
 pub fn leaves_levels(stencil: &Stencil) -> bool {
     let leaves = |path: &Path| path.levels() != 0;
-    stencil.bodies().any(|body| body.reads().any(|(_, path)| leaves(path)) || body.uses().any(|(_, path)| leaves(path)))
+    stencil.levels.is_some()
+        || stencil
+            .bodies()
+            .any(|body| body.reads().any(|(_, path)| leaves(path)) || body.uses().any(|(_, path)| leaves(path)))
 }
 
 /// Decides, or writes down, truths about one level.
@@ -64,11 +67,14 @@ impl<'a, J: Judge> Rules<'a, J> {
         self.judge
     }
 
-    /// Whether every output can be computed.
+    /// Whether every output can be computed, and is.
     pub fn computed(&mut self) -> J::Truth {
-        let always = self.judge.constant(true);
         let stencil = self.stencil;
-        stencil.outputs().fold(always, |all, body| {
+        let wanted = match &stencil.levels {
+            Some(levels) => self.judge.condition(levels, levels.root(), 0),
+            None => self.judge.constant(true),
+        };
+        stencil.outputs().fold(wanted, |all, body| {
             let inside = self.inside(body, 0);
             self.judge.and(&all, &inside)
         })
@@ -399,6 +405,14 @@ pub fn readable(known: &Known, levels: Range<usize>, there: Option<&[Range<usize
     runs.into_iter().filter(|run| Rules::new(known.stencil, at(run.start)).computed()).flatten().collect()
 }
 
+/// The levels among which those are that a stencil computes, where these are the grid's: one more if it says which it computes and writes
+/// at interfaces alone.
+pub fn candidates(stencil: &Stencil, levels: Range<usize>) -> Range<usize> {
+    let mut written = stencil.own_fields().filter(|(_, field)| field.role.is_written());
+    let goes_on = stencil.levels.is_some() && written.all(|(_, field)| field.place.levels == Levels::Interfaces);
+    levels.start..levels.end + usize::from(goes_on)
+}
+
 /// The first level that is missing between others.
 pub fn gap(levels: &[usize]) -> Option<usize> {
     levels.windows(2).find(|pair| pair[1] != pair[0] + 1).map(|pair| pair[0] + 1)
@@ -410,7 +424,18 @@ pub fn gap(levels: &[usize]) -> Option<usize> {
 /// No level can be computed, or the levels that can have a gap.
 pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Value]) -> Result<Range<usize>, Refusal> {
     let known = Known::new(stencil, precision, nk, params);
-    let levels = readable(&known, 0..nk, None);
+    let levels = readable(&known, candidates(stencil, 0..nk), None);
+    let is_said = |level: usize| {
+        let said = |levels: &Body| known.values(levels, level as i64).pop().flatten() == Some(Value::Bool(true));
+        stencil.levels.as_ref().is_none_or(said)
+    };
+    if !candidates(stencil, 0..nk).any(is_said) {
+        return Err(Refusal::new(format!(
+            "stencil `{}` computes none of the {nk} levels, since it says others",
+            stencil.name
+        ))
+        .help("levels are counted from 0: look at its `levels`, and at the parameters in them"));
+    }
     let refused = |what: &str, help: &str| {
         let leaving = leaving(stencil, &known, nk);
         Err(Refusal::new(format!("stencil `{}` {what} {nk} levels: {leaving}", stencil.name)).help(help))

@@ -72,7 +72,7 @@ impl<'a, 'b> Finder<'a, 'b> {
     fn points(&self, there: Option<&[Range<usize>]>) -> Option<BTreeSet<i64>> {
         let (stencil, mut points) = (self.known.stencil(), Some(BTreeSet::new()));
         let then = |shift: &i32, path: &Path| shift.saturating_add(path.levels());
-        stencil.at_places(stencil.outputs(), 0, then, |_, body, &shift| {
+        stencil.at_places(stencil.outputs().chain(&stencil.levels), 0, then, |_, body, &shift| {
             points = points.take().and_then(|points| self.points_of(body, i64::from(shift), there, points));
         });
         points

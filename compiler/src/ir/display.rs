@@ -42,6 +42,9 @@ fn write_all(f: &mut fmt::Formatter<'_>, own: &Stencil, over: Option<&MeshStenci
             None => writeln!(f)?,
         }
     }
+    if let Some(levels) = &own.levels {
+        writeln!(f, "    levels {}", text(levels))?;
+    }
     for (id, def) in own.defs.iter() {
         writeln!(f, "    let {}.{}: {} = {}", def.name, id.index(), def.body.kind().name(), text(&def.body))?;
     }

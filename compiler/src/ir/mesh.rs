@@ -194,14 +194,20 @@ impl Mesh {
     /// A place, as it is written: ` on cell, no k`.
     pub fn place(&self, place: Place) -> String {
         let Some(home) = place.home else {
-            return if place.levels == Levels::Full { " on (k)".to_owned() } else { " on ()".to_owned() };
+            return match place.levels {
+                Levels::None => " on ()".to_owned(),
+                Levels::Full => " on (k)".to_owned(),
+                Levels::Interfaces => " on (k+1)".to_owned(),
+            };
         };
         let mut text = format!(" on {}", self.sets[home.set].name);
         if let Some(map) = home.map {
             text = format!(" on {}", self.full_name(map));
         }
-        if self.levels && place.levels == Levels::None {
-            text.push_str(", no k");
+        match place.levels {
+            Levels::None if self.levels => text.push_str(", no k"),
+            Levels::Interfaces => text.push_str(", k+1"),
+            Levels::None | Levels::Full => {}
         }
         text
     }

@@ -49,7 +49,9 @@ impl Stencil {
             let field = handles[store.field.index()].filter(|_| self.fields[store.field].role == Role::Carried)?;
             Some(Store { field, ..store.clone() })
         });
-        let silent = Stencil { stores: carried.collect(), spare: Vec::new(), prints: Vec::new(), ..self.clone() };
+        // It is shown wherever it can be computed.
+        let (stores, spare, prints, levels) = (carried.collect(), Vec::new(), Vec::new(), None);
+        let silent = Stencil { stores, spare, prints, levels, ..self.clone() };
         let mut stencil = silent.map_bodies(|body| with_fields(body, &handles));
         stencil.name = Self::name_of_print(&self.name, number);
         stencil.fields = fields;

@@ -80,6 +80,9 @@ pub struct Stencil {
     pub spare: Vec<Store>,
     /// Values to show, in the order written; they take no part in what the stencil computes.
     pub prints: Vec<Print>,
+    /// Whether a level is computed, of those that can be: a truth made of the level, how many there are, and parameters. All are if
+    /// nothing is said.
+    pub levels: Option<Body>,
 }
 
 impl Stencil {
@@ -126,6 +129,7 @@ impl Stencil {
         for print in &mut stencil.prints {
             print.body = map(&print.body);
         }
+        stencil.levels = stencil.levels.as_ref().map(&mut map);
         for param in stencil.params.values_mut() {
             param.default = param.default.as_ref().map(&mut map);
         }

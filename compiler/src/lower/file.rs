@@ -214,8 +214,8 @@ fn lowered(file: &ast::File, name: &str) -> Lowered {
     for item in &file.items {
         if let ast::Item::Test(test) = item {
             match tests.test(test) {
-                Some(test::Tested::OnGrid(own)) => lowered.tests.push(own),
-                Some(test::Tested::OverMesh(own)) => lowered.mesh_tests.push(own),
+                Some(test::Tested::OnGrid(own)) => lowered.tests.push(*own),
+                Some(test::Tested::OverMesh(own)) => lowered.mesh_tests.push(*own),
                 None => {}
             }
         }

@@ -14,6 +14,7 @@ mod expression;
 mod file;
 mod index;
 mod kind;
+mod levels;
 mod mesh;
 mod name;
 mod program;
@@ -62,6 +63,10 @@ struct Lowering<'a> {
     reductions: Vec<(ir::FieldId, &'a ast::Reduce)>,
     /// Where it is said that sums are added level by level.
     sums_by_level: Option<Span>,
+    /// Where it is said which levels are computed.
+    levels_said: Option<Span>,
+    /// Whether that is a single one.
+    has_one_level: bool,
     /// What is known of vertical recurrences.
     sweeps: sweep::Sweeps,
     /// In a test: what the names of coordinates stand for.
@@ -89,6 +94,8 @@ impl<'a> Lowering<'a> {
             sizes: Vec::new(),
             reductions: Vec::new(),
             sums_by_level: None,
+            levels_said: None,
+            has_one_level: false,
             sweeps: sweep::Sweeps::default(),
             coordinates: None,
             reports: report::Reports::default(),
@@ -110,7 +117,7 @@ fn flat(statements: &[ast::Statement]) -> impl Iterator<Item = &ast::Statement> 
             ast::Statement::Field(_) | ast::Statement::Param(_) | ast::Statement::Constant(_) => &[],
             ast::Statement::Function(_) | ast::Statement::Let(_) | ast::Statement::Print(_) => &[],
             ast::Statement::Assign(_) | ast::Statement::Boundary(_) | ast::Statement::Reduce(_) => &[],
-            ast::Statement::SumsByLevel(_) => &[],
+            ast::Statement::SumsByLevel(_) | ast::Statement::Levels(_) => &[],
         };
         std::iter::once(statement).chain(inner)
     })

@@ -24,6 +24,8 @@ impl<'a> Lowering<'a> {
             let found = wrong(place, format!("a stencil has at most {PRINTS} prints"), "one too many");
             self.tell(found.help("keep those that you look at"));
         }
+        self.has_one_level =
+            stencil.statements.iter().any(|own| matches!(own, Statement::Levels(ast::Levels { end: None, .. })));
         for statement in &stencil.statements {
             if self.is_given_up() {
                 return;
@@ -44,6 +46,7 @@ impl<'a> Lowering<'a> {
                 Statement::Sweep(sweep) => self.sweep(sweep),
                 Statement::Reduce(reduce) => self.declare_reductions(reduce),
                 Statement::SumsByLevel(span) => self.declare_order(*span),
+                Statement::Levels(levels) => self.declare_levels(levels),
                 Statement::Repeat(ast::Repeat { span, .. }) | Statement::Boundary(ast::Boundary { span, .. }) => {
                     let found = Diagnostic::error(*span, "this belongs into a `program`").label("in a stencil");
                     // What is assigned in it would seem never to be.
@@ -102,12 +105,17 @@ impl<'a> Lowering<'a> {
         }
         let missing = match (field.place, value::varies(&self.stencil, body)) {
             (Place { horizontal: false, .. }, (true, _)) => "the horizontal axes",
-            (Place { levels: Levels::None, .. }, (_, true)) => "k",
+            (Place { levels: Levels::None, .. }, (_, true)) if !self.has_one_level => "k",
             _ => return,
         };
         let message = format!("`{}` is{}, but its value varies along {missing}", field.name, field.place);
         let found = wrong(place, message, format!("varies along {missing}")).note(field.span, "declared here");
-        self.tell(found.help("a field on fewer axes is made of fields and names without the others only"));
+        self.tell(found.help(match missing {
+            "k" => {
+                "it is made of what has no levels, or of one level: `level nk - 1` says which one the stencil computes"
+            }
+            _ => "a field on fewer axes is made of fields and names without the others only",
+        }));
     }
 
     /// What can be told once the whole stencil is known.
@@ -132,7 +140,7 @@ impl<'a> Lowering<'a> {
             return;
         }
         self.warn_unused();
-        if !self.order_sums() {
+        if !self.finish_levels() || !self.order_sums() {
             return;
         }
         // Before anything follows the definitions, wherever they are looked at.

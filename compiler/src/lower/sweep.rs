@@ -144,6 +144,7 @@ impl<'a> Lowering<'a> {
                 Statement::Repeat(ast::Repeat { span, .. })
                 | Statement::Boundary(ast::Boundary { span, .. })
                 | Statement::Reduce(ast::Reduce { span, .. })
+                | Statement::Levels(ast::Levels { span, .. })
                 | Statement::SumsByLevel(span) => self.no_part_of_a_sweep(*span),
             }
         }
@@ -443,6 +444,7 @@ fn defined(statement: &Statement) -> Vec<(&ast::Name, ExprId)> {
         Statement::Assign(assign) => assign.targets.iter().map(|target| (&target.name, assign.value)).collect(),
         Statement::Field(_) | Statement::Param(_) | Statement::Constant(_) | Statement::Function(_) => Vec::new(),
         Statement::Print(_) | Statement::Sweep(_) | Statement::Repeat(_) => Vec::new(),
-        Statement::Boundary(_) | Statement::Reduce(_) | Statement::SumsByLevel(_) => Vec::new(),
+        Statement::Boundary(_) | Statement::Reduce(_) => Vec::new(),
+        Statement::SumsByLevel(_) | Statement::Levels(_) => Vec::new(),
     }
 }

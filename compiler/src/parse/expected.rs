@@ -58,6 +58,7 @@ const NOISE: &[Rule] = &[
     Rule::neg,
     Rule::not,
     Rule::no_levels,
+    Rule::along,
     Rule::called,
     Rule::rest,
 ];

@@ -12,8 +12,8 @@ mod rest;
 mod test;
 
 use crate::ast::{
-    Assign, Block, Constant, ExprId, Fields, File, Function, Item, Let, Name, Params, PlaceOn, Reduce, Statement,
-    Stencil, Sweep, Target, Trail, Typed,
+    Along, Assign, Block, Constant, ExprId, Fields, File, Function, Item, Let, Levels, Name, Params, PlaceOn, Reduce,
+    Statement, Stencil, Sweep, Target, Trail, Typed,
 };
 use crate::depth;
 use crate::diagnostic::Diagnostic;
@@ -244,6 +244,7 @@ impl Builder<'_> {
             Rule::repeat => Statement::Repeat(self.repeat(&own)?),
             Rule::boundary => Statement::Boundary(self.boundary(&own)?),
             Rule::by_level => Statement::SumsByLevel(headline(&own)),
+            Rule::computed => Statement::Levels(self.levels(&own)?),
             _ => Statement::Reduce(Reduce {
                 doc,
                 names: names(&own),
@@ -251,6 +252,12 @@ impl Builder<'_> {
                 span: headline(&own),
             }),
         })
+    }
+
+    fn levels(&mut self, pair: &Node) -> Built<Levels> {
+        let bounds = self.values(pair)?;
+        let first = present(bounds.first().copied(), span(pair))?;
+        Ok(Levels { first, end: bounds.get(1).copied(), span: headline(pair) })
     }
 
     fn sweep(&mut self, pair: &Node) -> Built<Sweep> {
@@ -333,9 +340,15 @@ impl Builder<'_> {
 
 fn place(pair: &Node) -> PlaceOn {
     if let Some(axes) = part(pair, Rule::axes) {
-        let axis = |pair: Node| Name { text: pair.as_str().split_whitespace().collect(), span: span(&pair) };
         return PlaceOn::Axes(parts(&axes, Rule::axis).map(axis).collect(), span(&axes));
     }
     let trail = trail(pair).unwrap_or(Trail { names: Vec::new(), span: span(pair) });
-    PlaceOn::Mesh(trail, part(pair, Rule::no_levels).and_then(|own| word(&own, Rule::ident).ok()))
+    let no_levels = part(pair, Rule::no_levels).and_then(|own| word(&own, Rule::ident).ok()).map(Along::No);
+    let along = || part(&part(pair, Rule::along)?, Rule::axis).map(|own| Along::Axis(axis(own)));
+    PlaceOn::Mesh(trail, no_levels.or_else(along))
+}
+
+/// `k+1`, without blanks.
+fn axis(pair: Node) -> Name {
+    Name { text: pair.as_str().split_whitespace().collect(), span: span(&pair) }
 }

@@ -51,7 +51,7 @@ impl Signature {
                 Statement::Reduce(reduce) => own.outputs.extend(reduce.names.iter().map(|name| name.text.clone())),
                 Statement::Constant(_) | Statement::Function(_) | Statement::Let(_) | Statement::Print(_) => {}
                 Statement::Assign(_) | Statement::Sweep(_) | Statement::Repeat(_) | Statement::Boundary(_) => {}
-                Statement::SumsByLevel(_) => {}
+                Statement::SumsByLevel(_) | Statement::Levels(_) => {}
             }
         }
         own
@@ -119,7 +119,8 @@ impl Builder<'_> {
                 Statement::Param(own) => &own.names,
                 Statement::Constant(own) => std::slice::from_ref(&own.name),
                 Statement::Function(_) | Statement::Print(_) | Statement::Reduce(_) => &[],
-                Statement::Sweep(_) | Statement::Boundary(_) | Statement::SumsByLevel(_) => &[],
+                Statement::Sweep(_) | Statement::Boundary(_) => &[],
+                Statement::SumsByLevel(_) | Statement::Levels(_) => &[],
             };
             names.extend(new.iter().map(|name| name.text.clone()));
         }

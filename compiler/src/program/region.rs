@@ -294,7 +294,7 @@ pub fn region(
         })
         .collect();
     let known = levels::Known::new(stencil, staged.precision, staged.grid.nk, params);
-    let computed = levels::readable(&known, region.k.clone(), Some(&ranges));
+    let computed = levels::readable(&known, levels::candidates(stencil, region.k.clone()), Some(&ranges));
     let (Some(&first), Some(&last)) = (computed.first(), computed.last()) else {
         let refusal = Refusal::new(format!(
             "`{}` computes none of the {} levels in program `{program}`",

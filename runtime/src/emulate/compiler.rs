@@ -2,7 +2,8 @@
 
 use super::{Kernel, load};
 use crate::files::Scratch;
-use crate::{Error, Result, doctor};
+use crate::{Error, Result, cache, doctor};
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -24,14 +25,23 @@ fn converts(text: &str) -> bool {
     ["double(", "float("].iter().any(|word| text.match_indices(word).any(|(at, _)| is_word(at)))
 }
 
-/// The emulated GPU, in the order in which its parts need each other.
-const PARTS: [(&str, &str); 5] = [
-    ("machine.h", include_str!("machine.h")),
-    ("waits.h", include_str!("waits.h")),
-    ("scheduler.h", include_str!("scheduler.h")),
+/// What kernels know of the emulated GPU, in the order in which its parts need each other.
+const HEADERS: [(&str, &str); 4] = [
+    ("machine.h", MACHINE),
+    ("entry.h", include_str!("entry.h")),
     ("cuda.h", include_str!("cuda.h")),
     ("device.h", device::HEADER),
 ];
+
+/// The emulated GPU itself.
+const PARTS: [(&str, &str); 4] = [
+    ("machine.h", MACHINE),
+    ("machine.cpp", include_str!("machine.cpp")),
+    ("waits.cpp", include_str!("waits.cpp")),
+    ("scheduler.cpp", include_str!("scheduler.cpp")),
+];
+
+const MACHINE: &str = include_str!("machine.h");
 
 /// A C++ compiler of this machine.
 #[derive(Clone, Debug)]
@@ -118,15 +128,32 @@ impl Compiler {
     /// # Errors
     /// The compiler does not take a text, or cannot work: as on a full disk.
     pub fn compile(&self, sources: &[Source], settings: &Settings) -> Result<Vec<u8>> {
+        let machine = cache::machine_cached(self, settings)?;
         let folder = Scratch::new()?;
-        let (file, library) = (folder.path().join("kernels.cpp"), folder.path().join("kernels.so"));
-        std::fs::write(&file, text(sources)).map_err(|error| cannot("the kernels cannot be written", &error))?;
-        let mut command = Command::new(&self.program);
-        command.args(self.arguments(settings));
+        let object = folder.path().join("machine.o");
+        std::fs::write(&object, &machine[..]).map_err(|error| cannot("the kernels cannot be written", &error))?;
+        let mut options = Vec::new();
         if settings.native && sources.iter().any(|source| converts(source.text)) {
-            command.arg(ROUNDING);
+            options.push(ROUNDING.as_ref());
         }
-        command.arg("-o").arg(&library).arg(&file).arg("-lm");
+        options.extend([object.as_os_str(), "-lm".as_ref()]);
+        self.made(&folder, &text(sources), settings, &options)
+    }
+
+    /// Compiles the device itself, which is linked to all kernels: the bytes of an object file.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`].
+    pub fn compile_machine(&self, settings: &Settings) -> Result<Vec<u8>> {
+        self.made(&Scratch::new()?, &machine_text(), settings, &["-c".as_ref()])
+    }
+
+    /// What the compiler makes of a text in a folder, with more options after those of the settings.
+    fn made(&self, folder: &Scratch, text: &str, settings: &Settings, options: &[&OsStr]) -> Result<Vec<u8>> {
+        let (file, made) = (folder.path().join("kernels.cpp"), folder.path().join("kernels.so"));
+        std::fs::write(&file, text).map_err(|error| cannot("the kernels cannot be written", &error))?;
+        let mut command = Command::new(&self.program);
+        command.args(self.arguments(settings)).arg("-o").arg(&made).arg(&file).args(options);
         command.env("LC_ALL", "C").stdin(Stdio::null());
         // Its own temporary files go with the folder, however both end.
         command.env("TMPDIR", folder.path());
@@ -137,7 +164,7 @@ impl Compiler {
         if !output.status.success() {
             return Err(self.failure("the kernels", &said, output.status));
         }
-        std::fs::read(&library).map_err(|error| cannot("the compiled kernels cannot be read", &error))
+        std::fs::read(&made).map_err(|error| cannot("the compiled kernels cannot be read", &error))
     }
 
     /// What the compiler is told.
@@ -217,13 +244,19 @@ fn trouble(said: &str, status: ExitStatus) -> Option<String> {
     sign.or_else(|| status.signal().map(|signal| format!("the compiler was ended by signal {signal}")))
 }
 
-/// The whole text that is compiled.
+fn joined(parts: [(&str, &str); 4]) -> String {
+    parts.map(|(name, part)| format!("#line 1 \"{name}\"\n{part}\n")).concat()
+}
+
+/// The text of the device itself.
+pub(crate) fn machine_text() -> String {
+    joined(PARTS)
+}
+
+/// The whole text that is compiled of kernels.
 pub(crate) fn text(sources: &[Source]) -> String {
-    let mut text = String::new();
+    let mut text = joined(HEADERS);
     // Writing to a string cannot fail.
-    for (name, part) in PARTS {
-        let _ = writeln!(text, "#line 1 \"{name}\"\n{part}");
-    }
     for (number, Source { name, text: own }) in sources.iter().enumerate() {
         // Kernels of one stencil share their name, and C linkage knows no namespaces.
         let _ = writeln!(

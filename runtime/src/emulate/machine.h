@@ -8,7 +8,8 @@
 // What a GPU does not promise is made to fail: shared memory is full of NaN before each block, asynchronous copies land
 // as late as they may (in reverse order as early as they may), and who can never run again is reported.
 //
-// On x86-64 no header of the system is needed, so that compiling takes no longer than it must.
+// What is declared here is the device. It is compiled once (machine.cpp, waits.cpp, scheduler.cpp) and linked to all kernels, which know
+// these declarations alone; and on x86-64 no header of the system is needed: so compiling kernels takes no longer than it must.
 #define STENCILC_EMULATED
 
 #ifndef __x86_64__
@@ -18,18 +19,11 @@
 #include <ucontext.h>
 #endif
 
-#if defined(__SANITIZE_ADDRESS__)
-#define STENCILC_ASAN
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define STENCILC_ASAN
-#endif
-#endif
-
 struct uint3 {
     unsigned x, y, z;
 };
 
+#pragma GCC visibility push(hidden)
 namespace emulated {
 
 using Size = __SIZE_TYPE__;
@@ -41,14 +35,6 @@ enum class Operation : unsigned char {
     none, syncthreads, syncthreads_count, syncthreads_and, syncthreads_or, syncwarp, shfl, shfl_up, shfl_down, shfl_xor,
     any, all, ballot, mbarrier_wait, cluster_wait, grid_barrier, flag_raise, flag_wait
 };
-
-static const char* const NAMES[] = {
-    "", "__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or", "__syncwarp", "__shfl_sync",
-    "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "__any_sync", "__all_sync", "__ballot_sync", "mbarrier_wait",
-    "cluster_wait", "grid_barrier", "flag_raise", "flag_wait"
-};
-
-enum Order : int { FORWARD, REVERSE, SHUFFLED };
 
 // As Rust hands it over.
 struct Launch {
@@ -172,148 +158,43 @@ struct Machine {
     Size room;
 };
 
-static thread_local Machine* machine;
-static thread_local Thread* current;
+// Of the thread of the CPU that runs a launch.
+extern __thread Machine* machine;
+extern __thread Thread* current;
 
-// Numbers for shuffling: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-inline Bits draw()
+// scheduler.cpp
+int run(const char* name, void (*body)(void**), void** arguments, const Launch* launch, char* message, Size room);
+
+// waits.cpp
+int block_barrier(Operation operation, int value, int line);
+Bits warp_meet(Operation operation, unsigned mask, Bits value, int source, int line);
+int lane_or_own(int source, bool inside);
+void cluster_arrive(int line);
+void cluster_wait(int line);
+unsigned cluster_rank();
+char* cluster_shared(const void* place, unsigned rank, int line);
+void grid_barrier(const unsigned* state, int line);
+void flag_raise(unsigned* flag, int line);
+void flag_wait(unsigned* flag, int line);
+void copy_async(void* to, const void* from, unsigned bytes, int valid, int line);
+void copy_async_commit();
+void copy_async_wait(unsigned pending);
+void mbarrier_init(void* place, unsigned count, int line);
+void mbarrier_arrive(const void* place, unsigned bytes, int line);
+void mbarrier_wait(const void* place, unsigned parity, int line);
+void copy_bulk(void* to, const void* from, unsigned bytes, const void* place, int line);
+void store_async(void* to, const void* value, unsigned rank, const void* place, int line);
+char* shared_array(int id, const char* name, Size bytes);
+
+template <class T> T shuffle(Operation operation, unsigned mask, T value, int source, int line)
 {
-    Bits z = machine->random += 0x9e3779b97f4a7c15ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
-
-template <class T> void arrange(T* list, unsigned length)
-{
-    if (machine->launch->order == REVERSE) {
-        for (unsigned i = 0; i < length / 2; ++i) {
-            const T last = list[length - 1 - i];
-            list[length - 1 - i] = list[i];
-            list[i] = last;
-        }
-    } else if (machine->launch->order == SHUFFLED) {
-        for (unsigned i = length; i > 1; --i) {
-            const unsigned other = unsigned(draw() % i);
-            const T last = list[i - 1];
-            list[i - 1] = list[other];
-            list[other] = last;
-        }
-    }
-}
-
-// Whether a copy lands only when it is waited for.
-inline bool lands_late()
-{
-    return machine->launch->order == FORWARD || (machine->launch->order == SHUFFLED && (draw() & 1) == 0);
-}
-
-#ifdef STENCILC_ASAN
-extern "C" void __sanitizer_start_switch_fiber(void** fake, const void* bottom, Size length);
-extern "C" void __sanitizer_finish_switch_fiber(void* fake, const void** bottom, Size* length);
-extern "C" void __asan_poison_memory_region(const volatile void* memory, Size length);
-extern "C" void __asan_unpoison_memory_region(const volatile void* memory, Size length);
-constexpr Size STACK = 1 << 20;
-inline void leave(void** fake, const void* bottom, Size length) { __sanitizer_start_switch_fiber(fake, bottom, length); }
-inline void enter(void* fake, const void** bottom, Size* length) { __sanitizer_finish_switch_fiber(fake, bottom, length); }
-inline void forbid(void* memory, Size length) { __asan_poison_memory_region(memory, length); }
-inline void allow(void* memory, Size length) { __asan_unpoison_memory_region(memory, length); }
-#else
-constexpr Size STACK = 256 << 10;
-inline void leave(void**, const void*, Size) {}
-inline void enter(void*, const void**, Size*) {}
-inline void forbid(void*, Size) {}
-inline void allow(void*, Size) {}
-#endif
-constexpr Bits CANARY = 0x5afe5afe5afe5afeull;
-
-#ifdef STENCILC_UCONTEXT
-inline void resume_stack(Fibre* fibre) { swapcontext(&machine->context, &fibre->context); }
-inline void pause_stack(Fibre* fibre) { swapcontext(&fibre->context, &machine->context); }
-#else
-// Saves what a call has to preserve, and takes up another stack where it left off.
-extern "C" __attribute__((visibility("hidden"))) void stencilc_switch(void** save, void* load);
-asm(R"(.text
-.type stencilc_switch,@function
-stencilc_switch:
-    pushq %rbp
-    pushq %rbx
-    pushq %r12
-    pushq %r13
-    pushq %r14
-    pushq %r15
-    movq %rsp, (%rdi)
-    movq %rsi, %rsp
-    popq %r15
-    popq %r14
-    popq %r13
-    popq %r12
-    popq %rbx
-    popq %rbp
-    ret
-.size stencilc_switch,.-stencilc_switch
-)");
-inline void resume_stack(Fibre* fibre) { stencilc_switch(&machine->top, fibre->top); }
-inline void pause_stack(Fibre* fibre) { stencilc_switch(&fibre->top, machine->top); }
-#endif
-
-// Runs a fibre until it pauses.
-inline void resume(Fibre* fibre)
-{
-    machine->running = fibre;
-    leave(&machine->fake, fibre->stack, STACK);
-    resume_stack(fibre);
-    enter(machine->fake, nullptr, nullptr);
-}
-
-// Back to the scheduler.
-inline void pause()
-{
-    Fibre* const own = machine->running;
-    leave(&own->fake, machine->bottom, machine->length);
-    pause_stack(own);
-    enter(own->fake, &machine->bottom, &machine->length);
-}
-
-// Ends the run: `thread` did what cannot be, or waits for what cannot come.
-__attribute__((format(printf, 2, 3))) inline void report(const Thread* thread, const char* format, ...)
-{
-    if (machine->failed) return;
-    machine->failed = true;
-    int length = __builtin_snprintf(machine->message, machine->room, "kernel %s: ", machine->name);
-    if (thread) {
-        const uint3 b = thread->block->index, t = thread->index;
-        length = __builtin_snprintf(machine->message, machine->room, "kernel %s, block (%u, %u, %u), thread (%u, %u, %u): ",
-            machine->name, b.x, b.y, b.z, t.x, t.y, t.z);
-    }
-    if (length < 0 || Size(length) >= machine->room) return;
-    __builtin_va_list rest;
-    __builtin_va_start(rest, format);
-    __builtin_vsnprintf(machine->message + length, machine->room - Size(length), format, rest);
-    __builtin_va_end(rest);
-}
-
-// Memory full of zeros, or null where there is not enough.
-template <class T> T* reserve(Size count)
-{
-    T* const memory = static_cast<T*>(__builtin_calloc(count ? count : 1, sizeof(T)));
-    if (!memory) report(nullptr, "the memory of this machine does not suffice for the threads that are there at once");
-    return memory;
-}
-
-// Leaves a thread that has failed where it is, for good.
-[[noreturn]] inline void abandon()
-{
-    for (;;) pause();
-}
-
-// Waits until the scheduler has set the state back.
-inline void wait(State state, Operation operation, int line)
-{
-    current->state = state;
-    current->operation = operation;
-    current->line = line;
-    pause();
+    static_assert(sizeof(T) <= sizeof(Bits), "a shuffle moves at most 8 bytes");
+    Bits bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof value);
+    bits = warp_meet(operation, mask, bits, source, line);
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
 }
 
 }  // namespace emulated
+#pragma GCC visibility pop

@@ -4,9 +4,9 @@
 //! Compiler::find -> build: texts -> a shared library -> kernels -> Emulator: a Machine like a GPU
 //! ```
 //!
-//! The texts get three headers before them, which are the device: `machine.h` (threads, fibres, memory), `waits.h` (all
-//! that threads wait for), `scheduler.h` (runs blocks), then `cuda.h` (the words of CUDA C++) and the operations of
-//! [`stencilc_compiler::device`]. A kernel's fault, such as a barrier that part of the block misses, is an [`Error`] that
+//! The device is compiled once and linked to all kernels: `machine.cpp` (threads, fibres, memory), `waits.cpp` (all that threads wait
+//! for), `scheduler.cpp` (runs blocks). The texts get headers before them: `machine.h` (what the device is), `entry.h` (how kernels are
+//! called), `cuda.h` (the words of CUDA C++) and the operations of [`stencilc_compiler::device`]. A kernel's fault, such as a barrier that part of the block misses, is an [`Error`] that
 //! names kernel, block and thread. Kernels that never end, and reads far outside of any memory, are not caught.
 //!
 //! All state of a launch is on the stack of its thread: any number of threads may launch kernels of one library at once.
@@ -19,8 +19,8 @@ mod library;
 mod tests;
 
 use buffer::Buffer;
-pub(crate) use compiler::text;
 pub use compiler::{Compiler, Settings, Source, VARIABLE};
+pub(crate) use compiler::{machine_text, text};
 pub use host::Host;
 pub use library::{Kernel, load};
 pub use stencilc_compiler::gpu;

@@ -15,7 +15,7 @@ use real::Real;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use stencilc_compiler::ast::{Constant, Fields, File, Function, Item, Params, PlaceOn, Statement, Typed};
+use stencilc_compiler::ast::{Constant, ExprId, Fields, File, Function, Item, Params, PlaceOn, Statement, Typed};
 use stencilc_compiler::grid::{Adjacency, Grid, Region};
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::ir::scalar;
@@ -187,6 +187,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
         });
         let mut assigned: Vec<(&str, Value<R>)> = Vec::new();
         let mut fields: Vec<(&str, &Fields)> = Vec::new();
+        let mut wanted = 0..i64::MAX;
         let statements = &stencil.ok_or("a file without a stencil")?.statements;
         self.by_level = statements.iter().any(|statement| matches!(statement, Statement::SumsByLevel(_)));
         for statement in statements {
@@ -224,6 +225,10 @@ impl<'a, R: Real> Evaluator<'a, R> {
                 }
                 // What is shown takes no part in what is computed.
                 Statement::Print(_) | Statement::SumsByLevel(_) => {}
+                Statement::Levels(own) => {
+                    let first = self.level(own.first)?;
+                    wanted = first..own.end.map_or(Ok(first + 1), |end| self.level(end))?;
+                }
                 Statement::Sweep(_) => return Err("a construct of a later version".into()),
                 Statement::Repeat(_) | Statement::Boundary(_) | Statement::Reduce(_) => {
                     return Err("a construct that belongs in no stencil".into());
@@ -231,7 +236,13 @@ impl<'a, R: Real> Evaluator<'a, R> {
             }
         }
         let reach = [0, 1, 2].map(|axis| assigned.iter().map(|(_, value)| value.reach[axis]).max().unwrap_or(0));
-        let Some(region) = self.region(&assigned)? else { return Ok((reach, Evaluated::Nothing)) };
+        // Who writes at interfaces alone may say that it goes on to the last one.
+        let mut written = fields.iter().filter(|(_, own)| own.role.text != "in");
+        let nk = self.domain.grid.nk;
+        let goes_on = wanted.end < i64::MAX
+            && written.try_fold(true, |all, (_, own)| Ok::<_, String>(all && place(own, nk)?.1 == Some(nk + 1)))?;
+        let wanted = wanted.start..wanted.end.min((nk + usize::from(goes_on)) as i64);
+        let Some(region) = self.region(&assigned, wanted)? else { return Ok((reach, Evaluated::Nothing)) };
         let mut outputs = self.given.outputs.clone();
         for (name, value) in &assigned {
             let (_, declared) = fields.iter().find(|(own, _)| own == name).ok_or("an output that is not declared")?;
@@ -241,11 +252,17 @@ impl<'a, R: Real> Evaluator<'a, R> {
         Ok((reach, Evaluated::Computed { region, outputs }))
     }
 
+    /// The number of a level, which is the same in every cell.
+    fn level(&mut self, expr: ExprId) -> Result<i64> {
+        let value = self.one(expr)?;
+        Ok(i64::from(wholes(&value)[self.domain.index(0, 0, 0)]))
+    }
+
     /// The cells where all outputs can be computed.
-    fn region(&self, assigned: &[(&str, Value<R>)]) -> Result<Option<Region>> {
-        let Grid { ni, nj, nk, .. } = self.domain.grid;
+    fn region(&self, assigned: &[(&str, Value<R>)], wanted: Range<i64>) -> Result<Option<Region>> {
+        let Grid { ni, nj, .. } = self.domain.grid;
         let (columns, levels) = everywhere(assigned.iter().map(|(_, value)| value));
-        let levels: Vec<usize> = (0..nk)
+        let levels: Vec<usize> = (wanted.start.max(0) as usize..wanted.end.max(0) as usize)
             .filter(|&level| levels.as_ref().is_none_or(|levels| levels[level + self.domain.margin[2]]))
             .collect();
         let inside = |j: usize, i: usize| {

@@ -67,9 +67,13 @@ impl Generator {
             statements.push(self.output(&mut outputs));
         }
         self.rng.shuffle(&mut outputs);
+        let levels = self.chance(12).then(|| self.levels(&statements));
+        let has_one_level = matches!(levels, Some(Statement::Levels(_, None)));
+        statements.splice(0..0, levels);
         let each = (size / (middle + outputs.len()).max(1)).max(2);
         for (name, kind, place) in outputs {
-            let context = Context { allow: place, ..OPEN };
+            let allow = Varies { levels: place.levels || has_one_level, ..place };
+            let context = Context { allow, ..OPEN };
             let value = match kind {
                 Kind::Int => self.int(each, context).0,
                 Kind::Bool => self.truth(each, context),
@@ -83,6 +87,25 @@ impl Generator {
             statements.insert(0, Statement::SumsByLevel);
         }
         Program { items, name, statements }
+    }
+
+    /// Which levels are computed by a stencil with these fields.
+    fn levels(&mut self, fields: &[Statement]) -> Statement {
+        let is_on_interfaces = |own: &Statement| match own {
+            Statement::Field { role, place, .. } => *role == "in" || place.is_some_and(|place| place.contains("k+1")),
+            _ => true,
+        };
+        let goes_on = fields.iter().all(is_on_interfaces);
+        let end = match (goes_on, self.rng.u32(0..4)) {
+            (true, 0 | 1) => "nk + 1",
+            (_, 0 | 2) => "nk",
+            (_, _) => "nk - 1",
+        };
+        match (goes_on, self.rng.u32(0..6)) {
+            (true, 0) => Statement::Levels("nk", None),
+            (_, 0 | 1) => Statement::Levels(self.pick(&["0", "1", "nk - 1", "2"]), None),
+            (_, _) => Statement::Levels(self.pick(&["0", "1", "2", "nk - 2"]), Some(end)),
+        }
     }
 
     /// A parameter or a constant.

@@ -194,7 +194,9 @@ impl subject::Case for Case {
             ("sums that go on", text.contains(", a0 = v")),
             ("numbers that are passed on", text.contains("p0 = v")),
             ("sums over maps", text.contains("(sum(c")),
-            ("other levels", text.contains(", k")),
+            ("other levels", text.contains(", k-") || text.contains(", k+1]")),
+            ("levels that are said", stencils.iter().any(|own| own.levels.is_some())),
+            ("interfaces of levels", text.contains(", k+1\n")),
             ("fields that are given new numbers", text.contains("    inout ")),
         ];
         has.into_iter().filter(|own| own.1).map(|own| own.0.to_owned()).collect()

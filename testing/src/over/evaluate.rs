@@ -1,6 +1,6 @@
 //! What a stencil over a mesh means, element by element: `docs/language.md`, "Meshes".
 
-use super::tree::{Cond, Expr, Field, Fold, Kind, Mesh, Missing, Stencil, Stored, Way, Write};
+use super::tree::{Cond, Expr, Field, Fold, Kind, Levels, Mesh, Missing, Stencil, Stored, Way, Write};
 
 /// A number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +50,11 @@ impl Number {
 
 /// How many numbers an array has.
 pub fn len(mesh: &Mesh, field: &Field) -> usize {
-    let levels = if field.levels { mesh.levels.unwrap_or(1) } else { 1 };
+    let levels = match (field.levels, mesh.levels) {
+        (Levels::None, _) | (_, None) => 1,
+        (Levels::All, Some(levels)) => levels,
+        (Levels::Interfaces, Some(levels)) => levels + 1,
+    };
     if field.everywhere { levels } else { levels * mesh.sets[field.set] * width(mesh, field) }
 }
 
@@ -81,10 +85,15 @@ impl<'a> Evaluation<'a> {
         let mut all = |all: &[&Expr]| all.iter().for_each(|own| self.reach(own, by, reach));
         match expr {
             Expr::Real(_) | Expr::Int(_) | Expr::Param(_) => {}
-            Expr::Read { field, k, .. } if self.stencil.inputs[*field].levels => {
-                *reach = (reach.0.min(by + k), reach.1.max(by + k));
+            Expr::Read { field, k, .. } => {
+                let below = match self.stencil.inputs[*field].levels {
+                    Levels::None => return,
+                    Levels::All => by + k,
+                    // There is one more.
+                    Levels::Interfaces => by + k - 1,
+                };
+                *reach = (reach.0.min(by + k), reach.1.max(below));
             }
-            Expr::Read { .. } => {}
             Expr::Let { number, k, .. } => self.reach(&self.stencil.lets[*number], by + k, reach),
             Expr::Part(a, _) | Expr::Negate(a) | Expr::Abs(a) => all(&[a]),
             Expr::Vector(parts) => all(&parts.iter().collect::<Vec<_>>()),
@@ -110,10 +119,19 @@ impl<'a> Evaluation<'a> {
     /// write, of outputs.
     pub fn run(&self, mut sums: Arrays, mut results: Arrays) -> Option<Results> {
         let Stencil { mesh, over, writes, .. } = self.stencil;
-        let mut reach = (0, 0);
+        let mut reach = (0, i32::MIN / 2);
         writes.iter().for_each(|(_, value)| self.reach(value, 0, &mut reach));
         let levels = mesh.levels.unwrap_or(1) as i64;
-        let computed: Vec<i64> = (-i64::from(reach.0)..levels - i64::from(reach.1)).collect();
+        let (first, end) = (-i64::from(reach.0), levels - i64::from(reach.1));
+        let computed: Vec<i64> = match self.stencil.levels {
+            None => (first.max(0)..end.min(levels)).collect(),
+            // Of a stencil that writes at interfaces alone, there is one more.
+            Some((own, by)) => {
+                let last = levels + i64::from(self.stencil.is_on_interfaces());
+                let wanted = own..by.map_or(own + 1, |by| levels + by);
+                (first.max(wanted.start)..end.min(wanted.end).min(last)).collect()
+            }
+        };
         if computed.is_empty() {
             return None;
         }
@@ -171,7 +189,7 @@ impl<'a> Evaluation<'a> {
     /// Where the numbers of an element begin.
     fn first(&self, field: &Field, element: usize, level: i64) -> usize {
         let mesh = &self.stencil.mesh;
-        let level = if field.levels { level as usize } else { 0 };
+        let level = if field.levels == Levels::None { 0 } else { level as usize };
         if field.everywhere {
             return level;
         }

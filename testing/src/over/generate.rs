@@ -1,6 +1,6 @@
 //! Random meshes, and stencils over them that have a meaning.
 
-use super::tree::{Cond, Expr, Field, Fold, HOLE, Kind, Map, Mesh, Missing, Stencil, Stored, Way, Write};
+use super::tree::{Cond, Expr, Field, Fold, HOLE, Kind, Levels, Map, Mesh, Missing, Stencil, Stored, Way, Write};
 use fastrand::Rng;
 
 /// The most terms of a sum.
@@ -106,7 +106,7 @@ struct Writer {
 impl Writer {
     fn new(rng: Rng, mesh: Mesh, over: usize, style: Style, types: Vec<Field>) -> Self {
         let (inputs, sums, lets, writes) = (vec![], vec![], vec![], vec![]);
-        let stencil = Stencil { mesh, over, inputs, sums, params: 0, lets, writes };
+        let stencil = Stencil { mesh, over, inputs, sums, params: 0, lets, writes, levels: None };
         Writer { rng, stencil, counters: Vec::new(), known: Vec::new(), folds: 0, style, types }
     }
 
@@ -115,6 +115,21 @@ impl Writer {
     }
 
     fn write(&mut self) {
+        // One alone is said before anything is written, since it allows what lacks levels to be made of what has some.
+        if let Some(levels) = self.stencil.mesh.levels.filter(|_| self.one_in(12)) {
+            self.stencil.levels = Some((self.rng.usize(0..levels) as i64, None));
+        }
+        self.write_all();
+        let unsaid = self.stencil.mesh.levels.filter(|_| self.stencil.levels.is_none());
+        if let Some(levels) = unsaid.filter(|_| self.one_in(4)) {
+            // Of few levels some are left.
+            let few = i64::from(levels > 2);
+            let end = self.rng.i64(-few..1 + i64::from(self.stencil.is_on_interfaces()));
+            self.stencil.levels = Some((self.rng.i64(0..1 + few), Some(end)));
+        }
+    }
+
+    fn write_all(&mut self) {
         for _ in 0..self.rng.usize(1..6) {
             let field = self.field(true);
             self.stencil.inputs.push(field);
@@ -159,7 +174,17 @@ impl Writer {
 
     fn out(&mut self) -> Write {
         let field = self.field(false);
-        Write::Out(Field { set: self.stencil.over, map: None, levels: self.stencil.mesh.levels.is_some(), ..field })
+        Write::Out(Field { set: self.stencil.over, map: None, levels: self.levels_written(&field), ..field })
+    }
+
+    /// The levels of a field that is written: of a mesh that has some, all of them, or their interfaces.
+    fn levels_written(&self, field: &Field) -> Levels {
+        match (self.stencil.mesh.levels, field.levels) {
+            (None, _) => Levels::None,
+            (Some(_), Levels::None) if self.stencil.levels.is_some() => Levels::None,
+            (Some(_), Levels::Interfaces) => Levels::Interfaces,
+            (Some(_), Levels::None | Levels::All) => Levels::All,
+        }
     }
 
     /// A field that is added to once or more, where a way leads to it.
@@ -171,8 +196,10 @@ impl Writer {
             Style::Any | Style::Own => self.any_way(self.stencil.over),
         };
         let (set, field) = (self.end(&way), self.field(false));
-        let sum = self.stencil.sums.len();
-        self.stencil.sums.push(Field { set, map: None, levels: self.stencil.mesh.levels.is_some(), ..field });
+        let (sum, levels) = (self.stencil.sums.len(), self.levels_written(&field));
+        // What is added to has levels.
+        let levels = if levels == Levels::None && self.stencil.mesh.levels.is_some() { Levels::All } else { levels };
+        self.stencil.sums.push(Field { set, map: None, levels, ..field });
         for _ in 0..self.rng.usize(1..4) {
             let again = match style {
                 Style::Adds(_) => Some(self.way_by_hop(set)).filter(|way| self.end(way) == set),
@@ -217,10 +244,18 @@ impl Writer {
         };
         let own = own(set);
         let map = (on_map && !own.is_empty() && self.one_in(3)).then(|| own[self.rng.usize(0..own.len())]);
-        let levels = self.stencil.mesh.levels.is_some() && !self.one_in(3);
-        let everywhere = on_map && self.stencil.mesh.levels.is_some() && self.one_in(6);
+        let has_levels = self.stencil.mesh.levels.is_some();
+        let levels = match (has_levels, self.rng.usize(0..6)) {
+            (false, _) | (true, 0 | 1) => Levels::None,
+            (true, 2) => Levels::Interfaces,
+            (true, _) => Levels::All,
+        };
+        let everywhere = on_map && has_levels && self.one_in(6);
         match everywhere {
-            true => Field { stored, set, map: None, parts: 1, levels: true, everywhere },
+            true if levels == Levels::None => {
+                Field { stored, set, map: None, parts: 1, levels: Levels::All, everywhere }
+            }
+            true => Field { stored, set, map: None, parts: 1, levels, everywhere },
             false => Field { stored, set, map, parts, levels, everywhere },
         }
     }
@@ -423,7 +458,7 @@ impl Writer {
                 None => self.way_to(field.set)?,
                 Some(map) => self.way_through(field.set, map)?,
             };
-            let k = self.level(field.levels);
+            let k = self.level(field.levels != Levels::None);
             let own = (field.stored.kind(), field.parts);
             (way.clone(), Expr::Read { field: which, way, k }, own)
         } else {

@@ -45,6 +45,16 @@ pub enum Stored {
     Int,
 }
 
+/// Which levels a field has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Levels {
+    /// It is the same on all of them.
+    None,
+    All,
+    /// One more: what is above and below them.
+    Interfaces,
+}
+
 /// A field: `f3`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
@@ -53,7 +63,7 @@ pub struct Field {
     /// Once for each slot of this map.
     pub map: Option<usize>,
     pub parts: usize,
-    pub levels: bool,
+    pub levels: Levels,
     /// On no set: once a level.
     pub everywhere: bool,
 }
@@ -136,6 +146,8 @@ pub struct Stencil {
     pub params: usize,
     pub lets: Vec<Expr>,
     pub writes: Vec<(Write, Expr)>,
+    /// Which levels are computed: the first, and how far from the end of the mesh's levels they end; or one alone.
+    pub levels: Option<(i64, Option<i64>)>,
 }
 
 impl Expr {
@@ -243,11 +255,15 @@ pub(super) fn declared(mesh: &Mesh, field: &Field) -> String {
         Stored::Int => "int",
     };
     if field.everywhere {
-        return format!("{stored} on (k)");
+        return format!("{stored} on ({})", if field.levels == Levels::Interfaces { "k+1" } else { "k" });
     }
     let parts = if field.parts == 1 { String::new() } else { format!("[{}]", field.parts) };
     let map = field.map.map_or(String::new(), |map| format!(".m{map}"));
-    let levels = if mesh.levels.is_some() && !field.levels { ", no k" } else { "" };
+    let levels = match field.levels {
+        Levels::None if mesh.levels.is_some() => ", no k",
+        Levels::None | Levels::All => "",
+        Levels::Interfaces => ", k+1",
+    };
     format!("{stored}{parts} on s{}{map}{levels}", field.set)
 }
 
@@ -277,6 +293,16 @@ impl fmt::Display for Stencil {
 }
 
 impl Stencil {
+    /// Whether it writes at interfaces of levels alone.
+    pub fn is_on_interfaces(&self) -> bool {
+        let of = |write: &Write| match write {
+            Write::Out(field) => field.levels == Levels::Interfaces,
+            Write::Inc(sum, ..) => self.sums[*sum].levels == Levels::Interfaces,
+            Write::Reduce(..) => false,
+        };
+        self.writes.iter().all(|(write, _)| of(write))
+    }
+
     /// Writes it under a name, without its mesh.
     pub(super) fn print(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mesh = &self.mesh;
@@ -296,6 +322,11 @@ impl Stencil {
         }
         for number in 0..self.params {
             writeln!(f, "    param p{number}: real")?;
+        }
+        match self.levels {
+            Some((first, Some(by))) => writeln!(f, "    levels {first}..nk + {by}")?,
+            Some((only, None)) => writeln!(f, "    level {only}")?,
+            None => {}
         }
         for (number, value) in self.lets.iter().enumerate() {
             writeln!(f, "    let x{number} = {}", In(mesh, value))?;

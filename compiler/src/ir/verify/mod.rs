@@ -134,6 +134,11 @@ impl<'a> Checker<'a> {
         for store in &stencil.stores {
             stored[store.field.index()] += 1;
         }
+        if let Some(levels) = &stencil.levels {
+            self.body(levels, defs, false).map_err(|rule| format!("levels: {rule}"))?;
+            ensure(levels.kind() == Kind::Bool, || "levels: no truth says which are computed".to_owned())?;
+            ensure(levels.reads().next().is_none(), || "levels: fields say which are computed".to_owned())?;
+        }
         for print in &stencil.prints {
             self.body(&print.body, defs, false).map_err(|rule| format!("print {}: {rule}", print.label.as_told()))?;
         }

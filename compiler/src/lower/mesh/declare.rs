@@ -22,7 +22,7 @@ impl<'a> Lowering<'a> {
         let all = if mesh.levels { Levels::Full } else { Levels::None };
         let on = |home, levels| Some(Place { horizontal: true, levels, home: Some(home) });
         let plain = |set| Home { set, map: None, parts, width: parts };
-        let (trail, none) = match &fields.place {
+        let (trail, along) = match &fields.place {
             None => {
                 let Some(set) = own else {
                     let found = wrong(fields.role.span, "a field of a program lives on a set", "on which?");
@@ -35,7 +35,13 @@ impl<'a> Lowering<'a> {
                 let levels = match names.as_slice() {
                     [] => Levels::None,
                     ["k"] if mesh.levels => Levels::Full,
-                    ["k"] => return self.no_levels(*span, "there is no `k`"),
+                    ["k+1"] if mesh.levels => Levels::Interfaces,
+                    ["k" | "k+1"] => return self.no_levels(*span, "there is no `k`"),
+                    [set, ..] if mesh.set_named(set).is_some() => {
+                        let found =
+                            wrong(*span, "sets stand without parentheses", format!("write `on {}`", names.join(", ")));
+                        return self.report(found);
+                    }
                     _ => {
                         let found = wrong(*span, "a mesh has no axes `i` and `j`", "name a set, as in `on cell`");
                         return self.report(found);
@@ -47,14 +53,10 @@ impl<'a> Lowering<'a> {
                 }
                 return Some(Place { levels, ..Place::NOWHERE });
             }
-            Some(ast::PlaceOn::Mesh(trail, none)) => (trail, none),
+            Some(ast::PlaceOn::Mesh(trail, along)) => (trail, along),
         };
-        let levels = match none {
-            Some(axis) if axis.text != "k" => {
-                let found = wrong(axis.span, "a field can lack its levels: `no k`", "nothing else can be left out");
-                return self.report(found);
-            }
-            Some(_) => Levels::None,
+        let levels = match along {
+            Some(along) => self.levels_along(along)?,
             None => all,
         };
         let set = self.set_named(mesh, trail.names.first()?)?;
@@ -73,6 +75,25 @@ impl<'a> Lowering<'a> {
                 let found = Diagnostic::error(trail.span, "a field lives on a set or on a map");
                 self.report(found.label("as in `on cell` or `on cell.edges`"))
             }
+        }
+    }
+
+    /// What a place on a set says of its levels.
+    fn levels_along(&mut self, along: &ast::Along) -> Found<Levels> {
+        match along {
+            ast::Along::No(axis) if axis.text == "k" => Some(Levels::None),
+            ast::Along::No(axis) => {
+                self.report(wrong(axis.span, "a field can lack its levels: `no k`", "nothing else can be left out"))
+            }
+            ast::Along::Axis(axis) => match axis.text.as_str() {
+                "k" | "k+1" if self.lacks_levels() => self.no_levels(axis.span, "there is no `k`"),
+                "k" => Some(Levels::Full),
+                "k+1" => Some(Levels::Interfaces),
+                _ => {
+                    let found = wrong(axis.span, "a set has levels along `k` alone", "not known here");
+                    self.report(found.help("write `k+1` for the interfaces of levels, `no k` for none"))
+                }
+            },
         }
     }
 

@@ -66,7 +66,7 @@ impl<'a> Lowering<'a> {
             return self.report(found.help(if width == 1 { "take a part of it, as in `v.0`" } else { &whole }));
         }
         for (part, body) in parts.into_iter().enumerate() {
-            if field.place.levels == Levels::None && !is_reduced {
+            if field.place.levels == Levels::None && !is_reduced && !self.has_one_level {
                 self.check_levels(&body, field, span)?;
             }
             self.stencil.stores.push(Store { field: id, body, sweep: None });
@@ -95,7 +95,8 @@ impl<'a> Lowering<'a> {
             return Some(());
         }
         let found = Diagnostic::error(span, format!("`{}` has no levels, but its value varies along k", field.name));
-        self.report(found.label("varies along k").note(field.span, "declared here"))
+        let found = found.label("varies along k").note(field.span, "declared here");
+        self.report(found.help("where it is made of one level, say which one the stencil computes: `level nk - 1`"))
     }
 
     fn check_plain(&mut self, field: &Field, target: &ast::Target, op: &ast::Name) -> Found<()> {

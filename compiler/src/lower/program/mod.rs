@@ -137,6 +137,7 @@ impl<'a> Programmer<'_, 'a> {
             Statement::Sweep(sweep) => self.belongs_into_a_stencil(sweep.span, "sweep"),
             Statement::Reduce(reduce) => self.belongs_into_a_stencil(reduce.span, "reduce"),
             Statement::SumsByLevel(span) => self.belongs_into_a_stencil(*span, "sums by level"),
+            Statement::Levels(levels) => self.belongs_into_a_stencil(levels.span, "levels"),
         }
     }
 

@@ -49,9 +49,9 @@ pub enum Coordinates {
 /// A test, by what it runs on.
 pub enum Tested {
     /// On a grid.
-    OnGrid(Test),
+    OnGrid(Box<Test>),
     /// Over a mesh.
-    OverMesh(MeshTest),
+    OverMesh(Box<MeshTest>),
 }
 
 /// Lowers the tests of a file.
@@ -108,7 +108,7 @@ impl<'a> Tests<'a> {
         let outline = self.outline(test)?;
         let subjects = self.over_meshes;
         if let Some(subject) = subjects.iter().find(|own| own.name() == outline.subject.name.text) {
-            return self.over_mesh(test, &outline, subject).map(Tested::OverMesh);
+            return self.over_mesh(test, &outline, subject).map(|own| Tested::OverMesh(Box::new(own)));
         }
         let grid = self.grid(test);
         let stencil = self.find(&outline.subject.name)?;
@@ -132,7 +132,7 @@ impl<'a> Tests<'a> {
             return self.report(found.help("expect less at once: a file may have several tests"));
         }
         let (inputs, checks) = (inputs.0.verified("lowering"), checks.0.verified("lowering"));
-        Some(Tested::OnGrid(Test {
+        Some(Tested::OnGrid(Box::new(Test {
             title: test.title.text.clone(),
             span: test.title.span,
             stencil: stencil.name.clone(),
@@ -141,7 +141,7 @@ impl<'a> Tests<'a> {
             inputs,
             checks,
             expectations,
-        }))
+        })))
     }
 
     fn title(&mut self, title: &'a ast::Name) {

@@ -101,7 +101,10 @@ impl<'a> Layout<'a> {
             return Err(refusal(format!("{} planes at once, and 2 to 8 are possible", shape.stages)));
         }
         let inside = request.computed.iter().zip(task.extents);
-        if inside.clone().any(|(computed, extent)| computed.is_empty() || computed.end > extent) {
+        if inside.clone().any(|(computed, extent)| computed.end > extent) {
+            return Err(refusal("it computes the last interface, and planes are those of levels".to_owned()));
+        }
+        if inside.clone().any(|(computed, _)| computed.is_empty()) {
             return Err(refusal("no cell is computed".to_owned()));
         }
         let [ni, nj, levels] = request.computed.each_ref().map(Range::len);

@@ -240,17 +240,27 @@ fn levels(program: &MeshProgram, given: Option<usize>, arrays: &BTreeMap<String,
     }
     let mut found = given.map(|levels| (levels, "the call".to_owned()));
     for (_, variable) in program.program.variables.iter() {
-        let (Some(array), Levels::Full) = (arrays.get(&variable.name), variable.place.levels) else { continue };
+        let interfaces = match variable.place.levels {
+            Levels::None => continue,
+            Levels::Full => 0,
+            Levels::Interfaces => 1,
+        };
+        let Some(array) = arrays.get(&variable.name) else { continue };
         // What has another number of axes tells nothing.
         let home =
             variable.place.home.map_or(0, |home| 1 + usize::from(home.map.is_some()) + usize::from(home.parts > 1));
         if array.shape.len() != 1 + home {
             continue;
         }
-        let Some(&levels) = array.shape.first() else { continue };
+        let Some(&length) = array.shape.first() else { continue };
+        let levels = length.saturating_sub(interfaces);
         match &found {
             Some((known, from)) if *known != levels => {
-                return Err(Error::input(format!("`{}` has {levels} levels, {from} says {known}", variable.name)));
+                let has = match interfaces {
+                    0 => format!("{levels} levels"),
+                    _ => format!("{length} interfaces, of {levels} levels"),
+                };
+                return Err(Error::input(format!("`{}` has {has}, {from} says {known}", variable.name)));
             }
             Some(_) => {}
             None => found = Some((levels, format!("`{}`", variable.name))),

@@ -16,7 +16,7 @@ use crate::mesh::made::{self, Division, Perturbed};
 use crate::mesh::order::positions;
 use crate::mesh::{Bound, Mesh};
 use crate::problem::element_of;
-use crate::test::{Failure, First, defaults, values_of, without_options};
+use crate::test::{Failure, First, defaults, goes_on_as, values_of, without_options};
 use crate::{Element, memory};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -202,7 +202,7 @@ impl Elements<'_> {
         let (id, field) = found.ok_or_else(|| Error::check("an input has no value"))?;
         let inputs = self.inputs(&stencil, |name| self.along(name))?;
         let (name, shape) = (field.name.clone(), shape(field.place, self.bound, self.levels));
-        let data = self.compute(&stencil, id, &inputs, &(0..self.levels))?;
+        let data = self.compute(&stencil, id, &inputs, &(0..field.place.levels.count(self.levels)))?;
         Ok((name, Array { shape, data }))
     }
 
@@ -298,7 +298,9 @@ impl Elements<'_> {
 
     /// Nothing if an expectation holds.
     fn failure(&self, check: &MeshCheck, results: &Results, computed: &Range<usize>) -> Result<Option<Failure>> {
-        let whole = check.stencil.with(prepare(&check.stencil.stencil, self.precision, true));
+        let mut prepared = prepare(&check.stencil.stencil, self.precision, true);
+        goes_on_as(&mut prepared, computed, self.levels);
+        let whole = check.stencil.with(prepared);
         let find = |name: &str| {
             let found = results.get(name).map(|(data, _)| data.clone());
             found.ok_or_else(|| Error::check(format!("there is no field `{name}`")))
@@ -308,7 +310,7 @@ impl Elements<'_> {
         let inputs = self.inputs(&only, find)?;
         let elements = self.bound.size(whole.set());
         let (mut cells, mut failed, mut first) = (0, 0, None);
-        for level in self.levels_of(&only, results, computed, 0..self.levels)? {
+        for level in self.levels_of(&only, results, computed, 0..computed.end.max(self.levels))? {
             let truth = self.compute(&only, expectation.truth, &inputs, &(level..level + 1))?;
             for element in 0..elements {
                 cells += 1;

@@ -2,7 +2,7 @@
 
 use super::tree::{Action, Number, Program, Role, Variable, results};
 use crate::over::generate::{self, Style};
-use crate::over::tree::{Field, Stencil, Stored};
+use crate::over::tree::{Field, Levels, Stencil, Stored};
 use fastrand::Rng;
 
 /// The program of a seed.
@@ -83,7 +83,7 @@ impl Writer {
         let maps: Vec<(usize, usize)> = mesh.maps.iter().map(|map| (map.from, map.to)).collect();
         let maps: Vec<_> = maps.into_iter().filter(|(from, to)| mesh.sets[*from] > 0 && mesh.sets[*to] > 0).collect();
         let (_, target) = self.pick(&maps);
-        let levels = mesh.levels.is_some();
+        let levels = if mesh.levels.is_some() { Levels::All } else { Levels::None };
         let of = |set: usize, stored: Stored, parts: usize| Field {
             stored,
             set,
@@ -99,8 +99,10 @@ impl Writer {
             let parts = self.pick(&[1, 1, 2]);
             types.push(of(set, stored, parts));
         }
-        if let Some(field) = types.last().cloned().filter(|_| levels && self.one_in(3)) {
-            types.push(Field { levels: false, ..field });
+        for other in [Levels::None, Levels::Interfaces] {
+            if let Some(field) = types.last().cloned().filter(|_| mesh.levels.is_some() && self.one_in(3)) {
+                types.push(Field { levels: other, ..field });
+            }
         }
         for _ in 0..self.rng.usize(2..6) {
             let adding: Vec<usize> = maps.iter().filter(|(_, to)| *to == target).map(|(from, _)| *from).collect();

@@ -4,7 +4,7 @@ namespace emulated {
 constexpr unsigned WARP = 32;
 
 // Lets every thread of a block go on that waits at its barrier, if all do, at the same place.
-inline void check_block(Block* block)
+void check_block(Block* block)
 {
     const unsigned count = machine->threads_of_block;
     if (block->waiting < count) return;
@@ -28,7 +28,7 @@ inline void check_block(Block* block)
     block->waiting = 0;
 }
 
-inline int block_barrier(Operation operation, int value, int line)
+int block_barrier(Operation operation, int value, int line)
 {
     current->value = value != 0;
     ++current->block->waiting;
@@ -41,7 +41,7 @@ inline int block_barrier(Operation operation, int value, int line)
 }
 
 // Lets the lanes of a mask go on, if all that there are have come to the same operation with the same mask.
-inline void check_warp(Block* block, unsigned warp, Thread* member)
+void check_warp(Block* block, unsigned warp, Thread* member)
 {
     Thread* const lanes = block->threads + warp * WARP;
     const unsigned rest = machine->threads_of_block - warp * WARP, count = rest < WARP ? rest : WARP;
@@ -85,7 +85,7 @@ inline void check_warp(Block* block, unsigned warp, Thread* member)
 }
 
 // Meets the lanes of `mask`; a shuffle reads what `source` brings.
-inline Bits warp_meet(Operation operation, unsigned mask, Bits value, int source, int line)
+Bits warp_meet(Operation operation, unsigned mask, Bits value, int source, int line)
 {
     const unsigned lane = current->number % WARP;
     if (!(mask >> lane & 1)) {
@@ -103,24 +103,14 @@ inline Bits warp_meet(Operation operation, unsigned mask, Bits value, int source
     return current->value;
 }
 
-template <class T> T shuffle(Operation operation, unsigned mask, T value, int source, int line)
-{
-    static_assert(sizeof(T) <= sizeof(Bits), "a shuffle moves at most 8 bytes");
-    Bits bits = 0;
-    __builtin_memcpy(&bits, &value, sizeof value);
-    bits = warp_meet(operation, mask, bits, source, line);
-    __builtin_memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 // Whether `source` may be read in a part of the warp that is `width` wide; else a lane reads its own value.
-inline int lane_or_own(int source, bool inside)
+int lane_or_own(int source, bool inside)
 {
     return inside ? source : int(current->number % WARP);
 }
 
 // Lets the threads of a cluster go on that wait for its barrier, if all have arrived.
-inline void check_cluster(unsigned number)
+void check_cluster(unsigned number)
 {
     Cluster& cluster = machine->clusters[number];
     if (cluster.alive == 0 || cluster.arrived < cluster.alive) return;
@@ -132,7 +122,7 @@ inline void check_cluster(unsigned number)
     }
 }
 
-inline void cluster_arrive(int line)
+void cluster_arrive(int line)
 {
     if (current->joined) {
         report(current, "arrives at the cluster's barrier (line %d) again without having waited", line);
@@ -143,7 +133,7 @@ inline void cluster_arrive(int line)
     check_cluster(current->block->cluster);
 }
 
-inline void cluster_wait(int line)
+void cluster_wait(int line)
 {
     if (!current->joined) {
         report(current, "waits for the cluster's barrier (line %d) without having arrived", line);
@@ -153,13 +143,13 @@ inline void cluster_wait(int line)
     if (current->arrived) wait(State::cluster, Operation::cluster_wait, line);
 }
 
-inline unsigned cluster_rank()
+unsigned cluster_rank()
 {
     return unsigned(current->block - machine->blocks) % machine->blocks_of_cluster;
 }
 
 // Where another block of the cluster has what is at `place` in this block's shared memory.
-inline char* cluster_shared(const void* place, unsigned rank, int line)
+char* cluster_shared(const void* place, unsigned rank, int line)
 {
     Block* const own = current->block;
     const Size offset = Size(static_cast<const char*>(place) - own->arena);
@@ -176,7 +166,7 @@ inline char* cluster_shared(const void* place, unsigned rank, int line)
     return other->arena + offset;
 }
 
-inline void grid_barrier(const unsigned* state, int line)
+void grid_barrier(const unsigned* state, int line)
 {
     if (!machine->launch->cooperative) {
         report(current, "grid_barrier (line %d) in a launch that is not cooperative: the blocks may not all be there", line);
@@ -196,7 +186,7 @@ inline void grid_barrier(const unsigned* state, int line)
     pause();
 }
 
-inline void check_place(const void* place, unsigned alignment, const char* what, int line)
+void check_place(const void* place, unsigned alignment, const char* what, int line)
 {
     if (!place || reinterpret_cast<Size>(place) % alignment != 0) {
         report(current, "%s (line %d): its address %p is not a multiple of %u", what, line, place, alignment);
@@ -205,7 +195,7 @@ inline void check_place(const void* place, unsigned alignment, const char* what,
 }
 
 // Flags are waited for by blocks that are there with those that raise them.
-inline void check_flag(const unsigned* flag, const char* what, int line)
+void check_flag(const unsigned* flag, const char* what, int line)
 {
     if (!machine->launch->cooperative) {
         report(current, "%s (line %d) in a launch that is not cooperative: the blocks may not all be there", what, line);
@@ -214,7 +204,7 @@ inline void check_flag(const unsigned* flag, const char* what, int line)
     check_place(flag, sizeof *flag, what, line);
 }
 
-inline void flag_raise(unsigned* flag, int line)
+void flag_raise(unsigned* flag, int line)
 {
     check_flag(flag, "flag_raise", line);
     block_barrier(Operation::flag_raise, 0, line);
@@ -225,7 +215,7 @@ inline void flag_raise(unsigned* flag, int line)
     }
 }
 
-inline void flag_wait(unsigned* flag, int line)
+void flag_wait(unsigned* flag, int line)
 {
     check_flag(flag, "flag_wait", line);
     if (current->number == 0) {
@@ -237,7 +227,7 @@ inline void flag_wait(unsigned* flag, int line)
     block_barrier(Operation::flag_wait, 0, line);
 }
 
-inline Copy* new_copy(void* to, const void* from, unsigned bytes, unsigned valid)
+Copy* new_copy(void* to, const void* from, unsigned bytes, unsigned valid)
 {
     Copy* copy = machine->spare;
     if (copy) machine->spare = copy->next;
@@ -246,7 +236,7 @@ inline Copy* new_copy(void* to, const void* from, unsigned bytes, unsigned valid
     return copy;
 }
 
-inline void land(Copy* copy)
+void land(Copy* copy)
 {
     __builtin_memcpy(copy->to, copy->from, copy->valid);
     __builtin_memset(static_cast<char*>(copy->to) + copy->valid, 0, copy->bytes - copy->valid);
@@ -254,7 +244,7 @@ inline void land(Copy* copy)
     machine->spare = copy;
 }
 
-inline void copy_async(void* to, const void* from, unsigned bytes, int valid, int line)
+void copy_async(void* to, const void* from, unsigned bytes, int valid, int line)
 {
     check_place(to, bytes, "copy_async", line);
     check_place(from, bytes, "copy_async", line);
@@ -269,13 +259,13 @@ inline void copy_async(void* to, const void* from, unsigned bytes, int valid, in
     current->newest = copy;
 }
 
-inline void copy_async_commit()
+void copy_async_commit()
 {
     ++current->group;
 }
 
 // All but the last `pending` groups land.
-inline void copy_async_wait(unsigned pending)
+void copy_async_wait(unsigned pending)
 {
     while (Copy* const copy = current->oldest) {
         if (copy->group + pending >= current->group) return;
@@ -284,14 +274,14 @@ inline void copy_async_wait(unsigned pending)
     }
 }
 
-inline Mbarrier* find_mbarrier(const void* place)
+Mbarrier* find_mbarrier(const void* place)
 {
     Mbarrier* barrier = machine->barriers;
     while (barrier && barrier->place != place) barrier = barrier->next;
     return barrier;
 }
 
-inline Mbarrier* mbarrier(const void* place, const char* what, int line)
+Mbarrier* mbarrier(const void* place, const char* what, int line)
 {
     Mbarrier* const barrier = find_mbarrier(place);
     if (!barrier) {
@@ -301,7 +291,7 @@ inline Mbarrier* mbarrier(const void* place, const char* what, int line)
     return barrier;
 }
 
-inline void mbarrier_init(void* place, unsigned count, int line)
+void mbarrier_init(void* place, unsigned count, int line)
 {
     check_place(place, 8, "mbarrier_init", line);
     Mbarrier* barrier = find_mbarrier(place);
@@ -314,12 +304,12 @@ inline void mbarrier_init(void* place, unsigned count, int line)
     *barrier = Mbarrier{barrier->next, place, count, count, 0, 0};
 }
 
-inline bool is_over(const Mbarrier* barrier, unsigned parity)
+bool is_over(const Mbarrier* barrier, unsigned parity)
 {
     return (barrier->phase & 1) != (parity & 1);
 }
 
-inline void check_mbarrier(Mbarrier* barrier)
+void check_mbarrier(Mbarrier* barrier)
 {
     if (barrier->pending != 0 || barrier->bytes != 0) return;
     ++barrier->phase;
@@ -331,7 +321,7 @@ inline void check_mbarrier(Mbarrier* barrier)
     }
 }
 
-inline void mbarrier_arrive(const void* place, unsigned bytes, int line)
+void mbarrier_arrive(const void* place, unsigned bytes, int line)
 {
     Mbarrier* const barrier = mbarrier(place, "arrival", line);
     if (barrier->pending == 0) {
@@ -343,7 +333,7 @@ inline void mbarrier_arrive(const void* place, unsigned bytes, int line)
     check_mbarrier(barrier);
 }
 
-inline void mbarrier_wait(const void* place, unsigned parity, int line)
+void mbarrier_wait(const void* place, unsigned parity, int line)
 {
     Mbarrier* const barrier = mbarrier(place, "mbarrier_wait", line);
     if (is_over(barrier, parity)) return;
@@ -352,7 +342,7 @@ inline void mbarrier_wait(const void* place, unsigned parity, int line)
     wait(State::mbarrier, Operation::mbarrier_wait, line);
 }
 
-inline void land_bulk(Copy* copy)
+void land_bulk(Copy* copy)
 {
     Mbarrier* const barrier = copy->barrier;
     barrier->bytes -= copy->bytes;
@@ -360,7 +350,7 @@ inline void land_bulk(Copy* copy)
     check_mbarrier(barrier);
 }
 
-inline void copy_bulk(void* to, const void* from, unsigned bytes, const void* place, int line)
+void copy_bulk(void* to, const void* from, unsigned bytes, const void* place, int line)
 {
     check_place(to, 16, "copy_bulk", line);
     check_place(from, 16, "copy_bulk", line);
@@ -375,7 +365,7 @@ inline void copy_bulk(void* to, const void* from, unsigned bytes, const void* pl
     machine->bulk = copy;
 }
 
-inline void store_async(void* to, const void* value, unsigned rank, const void* place, int line)
+void store_async(void* to, const void* value, unsigned rank, const void* place, int line)
 {
     check_place(to, 16, "store_async", line);
     Copy* const copy = new_copy(cluster_shared(to, rank, line), nullptr, 16, 16);
@@ -388,7 +378,7 @@ inline void store_async(void* to, const void* value, unsigned rank, const void* 
 }
 
 // Lets the copies land that somebody waits for; whether there were any.
-inline bool land_awaited()
+bool land_awaited()
 {
     bool any = false;
     for (Copy** link = &machine->bulk; *link;) {
@@ -408,7 +398,7 @@ inline bool land_awaited()
 }
 
 // The array that the declaration `id` makes in the block's shared memory: the first thread that comes to it makes room.
-inline char* shared_array(int id, const char* name, Size bytes)
+char* shared_array(int id, const char* name, Size bytes)
 {
     Block& block = *current->block;
     for (unsigned i = 0; i < block.count; ++i) {
@@ -431,7 +421,7 @@ inline char* shared_array(int id, const char* name, Size bytes)
 }
 
 // Whether nothing was written beside the arrays of a block.
-inline void check_shared(Block& block)
+void check_shared(Block& block)
 {
     for (unsigned i = 0; i < block.count; ++i) {
         const Shared& array = block.arrays[i];

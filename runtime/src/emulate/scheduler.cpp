@@ -2,7 +2,7 @@
 namespace emulated {
 
 // A thread's function has returned.
-inline void end(Thread* thread)
+void end(Thread* thread)
 {
     Block& block = *thread->block;
     thread->state = State::ended;
@@ -25,7 +25,7 @@ inline void end(Thread* thread)
     }
 }
 
-inline void check_stack(const Fibre* fibre)
+void check_stack(const Fibre* fibre)
 {
     Bits canary;
     __builtin_memcpy(&canary, fibre->stack, sizeof canary);
@@ -33,7 +33,7 @@ inline void check_stack(const Fibre* fibre)
 }
 
 // In a fibre: runs threads that have not started, until one is next that has a fibre of its own.
-inline void work()
+void work()
 {
     while (machine->next < machine->queued && !machine->failed) {
         Thread* const thread = machine->queue[machine->next];
@@ -47,7 +47,7 @@ inline void work()
 }
 
 // What a fibre does all its life.
-inline void live()
+void live()
 {
     enter(nullptr, &machine->bottom, &machine->length);
     for (;;) {
@@ -58,7 +58,7 @@ inline void live()
     }
 }
 
-inline Fibre* idle_fibre()
+Fibre* idle_fibre()
 {
     if (Fibre* const fibre = machine->idle) {
         machine->idle = fibre->next_idle;
@@ -91,7 +91,7 @@ inline Fibre* idle_fibre()
 }
 
 // Runs each thread once that can run; whether there was one.
-inline bool run_round()
+bool run_round()
 {
     Machine& m = *machine;
     m.queued = 0;
@@ -115,7 +115,7 @@ inline bool run_round()
 }
 
 // Says who can never go on, and why.
-inline void report_deadlock()
+void report_deadlock()
 {
     const Machine& m = *machine;
     const Size count = Size(m.count) * m.threads_of_block;
@@ -167,7 +167,7 @@ inline void report_deadlock()
 }
 
 // Makes the block with number `number` in the order of clusters ready to run at `place` among those that are there.
-inline void prepare(unsigned place, Bits number)
+void prepare(unsigned place, Bits number)
 {
     Machine& m = *machine;
     const Launch& launch = *m.launch;
@@ -211,7 +211,7 @@ inline void prepare(unsigned place, Bits number)
 }
 
 // Runs the blocks that are there at once, from `first` on.
-inline void run_group(Bits first)
+void run_group(Bits first)
 {
     Machine& m = *machine;
     for (unsigned place = 0; place < m.count; ++place) prepare(place, first + place);
@@ -242,7 +242,7 @@ template <class T> void discard(T* list)
 }
 
 // Runs a launch. Returns 0, or writes what went wrong into `message`.
-inline int run(const char* name, void (*body)(void**), void** arguments, const Launch* launch, char* message, Size room)
+int run(const char* name, void (*body)(void**), void** arguments, const Launch* launch, char* message, Size room)
 {
     Machine m = {};
     machine = &m;
@@ -290,84 +290,4 @@ inline int run(const char* name, void (*body)(void**), void** arguments, const L
     return m.failed;
 }
 
-// A kernel's arguments, one after the other.
-struct Arguments {
-    void** next;
-    template <class T> T take() { return *static_cast<T*>(*next++); }
-};
-
-// Calls a kernel.
-template <class... A> struct Call {
-    Call(void (*kernel)(A...), A... arguments) { kernel(arguments...); }
-};
-
-// Calls a kernel for each thread of some blocks, of which none waits.
-template <class... A> struct Each {
-    Each(const Launch* launch, void (*kernel)(A...), A... arguments)
-    {
-        const unsigned *const g = launch->grid, *const b = launch->block;
-        Machine m = {};
-        m.block_extents = {b[0], b[1], b[2]};
-        m.grid_extents = {g[0], g[1], g[2]};
-        Block block = {};
-        Thread thread = {};
-        thread.block = &block;
-        machine = &m;
-        current = &thread;
-        for (Bits number = launch->first; number < launch->end; ++number) {
-            block.index = {unsigned(number % g[0]), unsigned(number / g[0] % g[1]), unsigned(number / g[0] / g[1])};
-            for (unsigned z = 0; z < b[2]; ++z) {
-                for (unsigned y = 0; y < b[1]; ++y) {
-                    for (unsigned x = 0; x < b[0]; ++x) {
-                        thread.index = {x, y, z};
-                        kernel(arguments...);
-                    }
-                }
-            }
-        }
-        machine = nullptr;
-        current = nullptr;
-    }
-};
-
-template <auto kernel> struct Entry;
-template <class... A, void (*kernel)(A...)> struct Entry<kernel> {
-    static constexpr unsigned count = sizeof...(A);
-    static void body(void** arguments)
-    {
-        [[maybe_unused]] Arguments all = {arguments};
-        // Braces are evaluated in order.
-        Call<A...>{kernel, all.take<A>()...};
-    }
-    static void each(const Launch* launch, void** arguments)
-    {
-        [[maybe_unused]] Arguments all = {arguments};
-        Each<A...>{launch, kernel, all.take<A>()...};
-    }
-    // Whether these are the sizes of the kernel's arguments.
-    static bool takes(const Size* sizes, Size number)
-    {
-        const Size own[] = {sizeof(A)..., 0};
-        if (number != count) return false;
-        for (unsigned i = 0; i < count; ++i) {
-            if (sizes[i] != own[i]) return false;
-        }
-        return true;
-    }
-};
-
 }  // namespace emulated
-
-// What Rust looks up: launches a kernel. 0 done, 1 with a message, 2 the arguments are not the kernel's.
-#define STENCILC_ENTRY(symbol, name, kernel) \
-    extern "C" __attribute__((visibility("default"))) int symbol(const emulated::Launch* launch, void** arguments, \
-        const emulated::Size* sizes, emulated::Size count, char* message, emulated::Size room) \
-    { \
-        using Own = emulated::Entry<&kernel>; \
-        if (!Own::takes(sizes, count)) return 2; \
-        if (launch->plain) { \
-            Own::each(launch, arguments); \
-            return 0; \
-        } \
-        return emulated::run(name, &Own::body, arguments, launch, message, room); \
-    }

@@ -1,0 +1,160 @@
+//! Which levels are computed: `levels`, `level`, and the interfaces of levels, on grids and over meshes.
+
+use crate::common::folder::Folder;
+use std::fs;
+
+const GRID: &str = "\
+param first: int = 1
+
+/// What lies between levels, on all of their interfaces.
+stencil halves {
+    in  t
+    out half on (i, j, k+1)
+    levels 0..nk + 1
+    half = if k == 0 { t } else if k == nk { t[k-1] } else { 0.5 * (t[k-1] + t) }
+}
+
+stencil thickness { in z on (i, j, k+1); out d; d = z[k+1] - z }
+
+stencil lowest { in t; out s on (i, j); level nk - 1; s = 2 * t }
+
+stencil some { inout t; levels first..nk - 1; t = t[k-1] + 1 }
+
+/// Two calls that compute other levels, and one that computes all.
+program column {
+    inout t
+    out   s on (i, j)
+    out   d
+    t = some(t)
+    let half = halves(t)
+    d = thickness(half)
+    s = lowest(d)
+}
+
+test \"interfaces are all computed\" {
+    grid(4, 3, 5)
+    halves { t = k }
+    expect half == (if k == 0 { 0 } else if k == nk { k - 1 } else { k - 0.5 })
+}
+test \"one level is that one\" {
+    grid(4, 3, 5)
+    lowest { t = k + i }
+    expect s == 2 * (4 + i)
+}
+test \"calls compute levels of their own\" {
+    grid(4, 3, 6)
+    let before = i + 10 * k
+    last { t = before; first = 2 }
+    // Levels 2 to 4 are those above them and 1; level 5 is as it was.
+    expect s == (i + 21) + (i + 31) + (i + 50)
+}
+program last {
+    inout t
+    out   s on (i, j)
+    t = some(t)
+    s = fourth(t)
+}
+stencil fourth { in t; out s on (i, j); level 4; s = t[k-1] + t + t[k+1] }
+";
+
+const MESH: &str = "\
+mesh tri {
+    set cell, edge
+    map edge.cells -> cell[2]
+    levels k
+}
+
+/// The speed through interfaces, 0 at the highest and at the lowest.
+stencil vertical over tri.cell {
+    in  div
+    out w on cell, k+1
+    levels 0..nk + 1
+    w = if k == 0 || k == nk { 0 } else { div[k-1] - div }
+}
+
+stencil between over tri.edge {
+    in  w on cell, k+1
+    inc gain on cell, k+1
+    levels 1..nk
+    gain[cells.0] += w[cells.1]
+    gain[cells.1] += w[cells.0]
+}
+
+stencil ground over tri.cell {
+    in  w on cell, k+1
+    in  profile on (k+1)
+    out s on cell, no k
+    level nk - 1
+    s = w[k+1] + profile[k+1]
+}
+
+program column over tri {
+    in  div on cell
+    in  profile on (k+1)
+    out w, gain on cell, k+1
+    out s on cell, no k
+    w = vertical(div)
+    gain = between(w)
+    s = ground(w, profile)
+}
+
+test \"interfaces of a mesh\" {
+    mesh triangles(3, 2)
+    levels(4)
+    vertical { div = 7 * k }
+    expect w == (if k == 0 || k == nk { 0 } else { -7 })
+}
+test \"what is given on interfaces\" {
+    mesh triangles(3, 2)
+    levels(4)
+    let height = 100 - 10 * k
+    ground { w = height; profile = 2 * k }
+    expect s == 60 + 8
+}
+";
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    fs::write(folder.path("grid.stn"), GRID).unwrap();
+    fs::write(folder.path("mesh.stn"), MESH).unwrap();
+    folder.done("mesh make triangles --size 6x5 -o tri.npz");
+    folder
+}
+
+#[test]
+fn levels_that_are_said_are_computed() {
+    let folder = folder();
+    insta::assert_snapshot!(folder.transcript(&[
+        "check --strict grid.stn mesh.stn",
+        "test grid.stn mesh.stn",
+        "run grid.stn --stencil halves --grid 5x4x3 --draw --device cpu",
+        "run grid.stn --stencil some --grid 5x4x7 --draw --device cpu --set first=3",
+        "run grid.stn --stencil some --grid 5x4x7 --draw --device cpu --set first=6",
+        "run mesh.stn --mesh tri.npz --levels 4 --draw --device cpu",
+        "build grid.stn --stencil some --emit ir",
+    ]));
+    let told = folder.done("explain grid.stn --stencil some --grid 8x8x9");
+    assert!(told.contains("of these levels alone: `levels first..nk - 1`"), "{told}");
+}
+
+#[test]
+fn every_kernel_computes_the_levels_that_are_said() {
+    let folder = folder();
+    folder.done("verify grid.stn --device emulate --grid 13x6x7 --precision f64");
+    folder.done("verify mesh.stn --mesh tri.npz --levels 6 --device emulate");
+}
+
+#[test]
+fn arrays_on_interfaces_have_one_level_more() {
+    let folder = folder();
+    let run = "run mesh.stn --stencil ground --mesh tri.npz --device cpu";
+    folder.done("run mesh.stn --stencil vertical --mesh tri.npz --levels 4 --draw --device cpu --out w=w.npy");
+    // How many levels there are follows from the interfaces.
+    let told = folder.done(&format!("{run} --in w=w.npy --draw=profile --plot w=w.png --plot s=s.png"));
+    assert!(told.contains("levels: 4"), "{told}");
+    let told = folder.refused(&format!("{run} --in w=w.npy --draw=profile --levels 5"));
+    assert!(told.contains("`w` has 5 interfaces, of 4 levels, the call says 5"), "{told}");
+    folder.done("run mesh.stn --stencil vertical --mesh tri.npz --levels 4 --draw --device cpu --out w=w.vtu");
+    let told = fs::read_to_string(folder.path("w.vtu")).unwrap();
+    assert!(told.contains("\"w_4\"") && !told.contains("\"w_5\""));
+}
