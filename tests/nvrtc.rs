@@ -194,6 +194,19 @@ fn no_choice_of_whole_numbers_becomes_a_minimum() {
     }
 }
 
+/// ptxas 13.0 forgets which sign a zero has in the absolute value of a choice between numbers, so none is asked for.
+#[test]
+fn no_absolute_value_is_of_a_choice_between_numbers() {
+    let text = include_str!("../testing/found/zero_or_less.stn");
+    let stencil = plan::prepare(&lowered("zero_or_less", text)[0], Precision::F32, true);
+    for choices in combinations().filter(|choices| !choices.walks()) {
+        let plan = plan::plan(&stencil, &Choices { precision: Precision::F32, ..choices }, None).unwrap();
+        let text = cuda::print(&plan).unwrap().text;
+        let (_, kernel) = text.split_once("__global__").unwrap();
+        assert!(!kernel.contains("fabsf(") && kernel.contains("copysign"), "{text}");
+    }
+}
+
 /// Of a dozen branches around loads, ptxas 13.0 keeps the barriers at which lanes meet again where lanes that come late lose them.
 #[test]
 fn what_the_lanes_at_the_edges_load_takes_no_branches() {

@@ -20,10 +20,11 @@ use std::sync::{Mutex, PoisonError};
 /// Whether there may be levels that a stencil does not compute.
 pub fn leaves_levels(stencil: &Stencil) -> bool {
     let leaves = |path: &Path| path.levels() != 0;
-    stencil.levels.is_some()
-        || stencil
-            .bodies()
-            .any(|body| body.reads().any(|(_, path)| leaves(path)) || body.uses().any(|(_, path)| leaves(path)))
+    let shifts = |body: &Body| body.reads().any(|(_, path)| leaves(path)) || body.uses().any(|(_, path)| leaves(path));
+    // Of interfaces there is one more than of levels.
+    let mut written = stencil.own_fields().filter(|(_, field)| field.role.is_written());
+    let is_below = written.any(|(_, field)| field.place.levels == Levels::Interfaces);
+    stencil.levels.is_some() || is_below || stencil.bodies().any(shifts)
 }
 
 /// Decides, or writes down, truths about one level.

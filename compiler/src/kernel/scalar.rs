@@ -1,7 +1,7 @@
 //! The operations of stencils (`ir::scalar`) as operations of kernels.
 
 use super::build::{Builder, Computing};
-use super::{Binary, Function, Math, Type, ValueId};
+use super::{Binary, Function, Math, Operation, Type, ValueId};
 use crate::ir::{self, Body, Kind, Node, NodeId, Precision, Relation, Stored};
 
 /// What operations are made with.
@@ -67,6 +67,16 @@ impl Scalar {
             }
             Node::And(a, b) => own.and(of(*a), of(*b)),
             Node::Or(a, b) => own.or(of(*a), of(*b)),
+            Node::Call(ir::Function::Abs, operands) if is_real(operands[0]) => {
+                let a = of(operands[0]);
+                let function = Function::Scalar(ir::Function::Abs, Math::Own);
+                magnitude(own, a).unwrap_or_else(|| own.call(function, vec![a], real))
+            }
+            Node::Call(ir::Function::CopySign, operands) => {
+                let [a, sign] = [0, 1].map(|number| of(operands[number]));
+                let a = magnitude(own, a).unwrap_or(a);
+                own.call(Function::Scalar(ir::Function::CopySign, Math::Own), vec![a, sign], real)
+            }
             Node::Call(function, operands) => {
                 let kind = Type::computing(body.kind_of(id), self.precision);
                 let math = if function.is_inexact() { self.math } else { Math::Own };
@@ -101,6 +111,31 @@ impl Scalar {
             Stored::Bool => own.term(value.picks(1.to(Type::U8), 0.to(Type::U8))),
             Stored::Real | Stored::Int => value,
         }
+    }
+}
+
+/// The absolute value of a choice between numbers, made of theirs: ptxas (13.0, for sm_80 to sm_100) takes `-|c ? 0 : -1|` for `c ? 0 : -1`,
+/// which is 0 and not -0, and `|c ? -0 : 1|` for `c ? -0 : 1`. Of a choice with anything else it does not know the sign.
+fn magnitude(own: &mut Builder, value: ValueId) -> Option<ValueId> {
+    let known = &own.kernel().values[value];
+    let Operation::Choose(condition, yes, no) = known.operation else { return None };
+    // What has a name was computed before, and what its condition looks at may have changed since.
+    if known.name.is_some() && !own.is_settled(condition) {
+        return None;
+    }
+    let (yes, no) = (magnitude_of_one(own, yes)?, magnitude_of_one(own, no)?);
+    Some(own.choose(condition, yes, no))
+}
+
+/// The same of a number, or of a choice between some.
+fn magnitude_of_one(own: &mut Builder, value: ValueId) -> Option<ValueId> {
+    let known = &own.kernel().values[value];
+    match known.operation {
+        Operation::Real(bits) => {
+            let kind = known.kind;
+            Some(own.real(f64::from_bits(bits).abs(), kind))
+        }
+        _ => magnitude(own, value),
     }
 }
 

@@ -111,7 +111,7 @@ impl<'a> Lowering<'a> {
         let message = format!("`{}` is{}, but its value varies along {missing}", field.name, field.place);
         let found = wrong(place, message, format!("varies along {missing}")).note(field.span, "declared here");
         self.tell(found.help(match missing {
-            "k" => {
+            "k" if self.coordinates.is_none() => {
                 "it is made of what has no levels, or of one level: `level nk - 1` says which one the stencil computes"
             }
             _ => "a field on fewer axes is made of fields and names without the others only",

@@ -6,6 +6,7 @@ use crate::access::knobs::{self, Knob, Knobs, Setting};
 use crate::access::{self, ACCESSES, Access, LevelsPerThread, Needs};
 use crate::analysis::cost::cost;
 use crate::analysis::extents::{Extents, extents};
+use crate::analysis::levels::candidates;
 
 use crate::diagnostic::Refusal;
 use crate::gpu::{CONSTANT, MOST_THREADS, SHARED, WARP};
@@ -129,13 +130,7 @@ impl Choices {
     pub fn suits(&self, stencil: &Stencil) -> bool {
         let levels = access::find(&self.access).map(|access| access.levels(&self.knobs));
         let has_sweeps = !stencil.sweeps.is_empty();
-        (!has_sweeps || levels == Ok(LevelsPerThread::All)) && !self.misses_columns(stencil)
-    }
-
-    /// Whether blocks that walk along k would have to write what has no columns.
-    fn misses_columns(&self, stencil: &Stencil) -> bool {
-        let has_columns = |store: &Store| stencil.fields[store.field].place.horizontal;
-        self.walks() && !stencil.stores.iter().all(has_columns)
+        (!has_sweeps || levels == Ok(LevelsPerThread::All)) && (!self.walks() || is_walked(stencil))
     }
 
     /// The same for a stencil, if which strategy computes it is left open: one with sweeps needs whole columns.
@@ -480,6 +475,13 @@ pub(super) fn check_shared(plan: &Plan) -> Result<(), Refusal> {
         Some([x, y, z]) => format!("give a smaller block, --block {x}x{y}x{z}; or {other}"),
         None => other.to_owned(),
     }))
+}
+
+/// Whether blocks that walk along k compute what a stencil does: all that it writes has columns, and lies in their planes, of which there
+/// are as many as levels.
+fn is_walked(stencil: &Stencil) -> bool {
+    let has_columns = |store: &Store| stencil.fields[store.field].place.horizontal;
+    stencil.stores.iter().all(has_columns) && candidates(stencil, 0..0).is_empty()
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ fn evaluate_in<R: Real>(file: &File, given: Given) -> Result<Evaluated> {
             return Ok(evaluated);
         }
         // It looked beyond the cells that there were.
-        margin = reach.map(|reach| reach as usize);
+        margin = [0, 1, 2].map(|axis| margin[axis].max(reach[axis] as usize));
     }
 }
 

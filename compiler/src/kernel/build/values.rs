@@ -47,6 +47,14 @@ impl Builder {
         }
     }
 
+    /// Whether a value is what it was, wherever it is asked for again: it is made of what has a name, and of arguments.
+    pub fn is_settled(&self, value: ValueId) -> bool {
+        let own = &self.kernel.values[value];
+        let is_variable = matches!(own.operation, Operation::Variable(_));
+        let is_fixed = !is_variable && self.is_fixed(&own.operation);
+        own.name.is_some() || is_fixed && own.operation.operands().into_iter().all(|operand| self.is_settled(operand))
+    }
+
     /// A whole number of 32 bits.
     pub fn int(&mut self, number: i64) -> ValueId {
         self.literal(number, Type::I32)
