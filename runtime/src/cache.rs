@@ -127,7 +127,7 @@ pub fn machine_cached(compiler: &emulate::Compiler, settings: &emulate::Settings
     if let Some(known) = made.get(key.as_bytes()) {
         return Ok(Arc::clone(known));
     }
-    let built = through(trusted(), &key, || without_notes(compiler.compile_machine(settings)?))?;
+    let built = through(trusted(), &key, || compiler.compile_machine(settings).map(without_notes))?;
     let image: Arc<[u8]> = built.compiled.image.into();
     made.insert(*key.as_bytes(), Arc::clone(&image));
     Ok(image)
@@ -140,11 +140,11 @@ fn emulated_through(
 ) -> Result<Built> {
     // What is linked to them is a part of them.
     let key = emulated_key(compiler, &[&emulate::text(sources), &emulate::machine_text()], settings);
-    through(trusted(), &key, || without_notes(compiler.compile(sources, settings)?))
+    through(trusted(), &key, || compiler.compile(sources, settings).map(without_notes))
 }
 
-fn without_notes(image: Vec<u8>) -> Result<Compiled> {
-    Ok(Compiled { image, resources: Vec::new(), log: String::new() })
+fn without_notes(image: Vec<u8>) -> Compiled {
+    Compiled { image, resources: Vec::new(), log: String::new() }
 }
 
 /// What an entry of the emulator's depends on.

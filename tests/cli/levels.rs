@@ -133,6 +133,11 @@ fn levels_that_are_said_are_computed() {
         "run mesh.stn --mesh tri.npz --levels 4 --draw --device cpu",
         "build grid.stn --stencil some --emit ir",
     ]));
+    // Launchers for any grid look at the last interface where it may be computed.
+    for (stencil, last) in [("halves", "nk + 1"), ("some", "nk")] {
+        let text = folder.done(&format!("build grid.stn --stencil {stencil} --emit cuda"));
+        assert!(text.contains(&format!("while (k_end < {last} && ")), "{text}");
+    }
     let told = folder.done("explain grid.stn --stencil some --grid 8x8x9");
     assert!(told.contains("of these levels alone: `levels first..nk - 1`"), "{told}");
 }

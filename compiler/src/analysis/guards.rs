@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 
 /// Warnings about the guards of `stencil`.
 pub fn guards(stencil: &Stencil) -> Vec<Diagnostic> {
-    // Who says which levels are computed has thought of them.
+    // What is true on all levels of a grid need not be so on those that are said, or on the last interface.
     if stencil.levels.is_some() {
         return Vec::new();
     }

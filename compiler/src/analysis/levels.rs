@@ -406,12 +406,15 @@ pub fn readable(known: &Known, levels: Range<usize>, there: Option<&[Range<usize
     runs.into_iter().filter(|run| Rules::new(known.stencil, at(run.start)).computed()).flatten().collect()
 }
 
-/// The levels among which those are that a stencil computes, where these are the grid's: one more if it says which it computes and writes
-/// at interfaces alone.
-pub fn candidates(stencil: &Stencil, levels: Range<usize>) -> Range<usize> {
+/// Whether a stencil may go on to the last interface, behind the last level: it says which levels it computes, and writes at interfaces alone.
+pub fn goes_on(stencil: &Stencil) -> bool {
     let mut written = stencil.own_fields().filter(|(_, field)| field.role.is_written());
-    let goes_on = stencil.levels.is_some() && written.all(|(_, field)| field.place.levels == Levels::Interfaces);
-    levels.start..levels.end + usize::from(goes_on)
+    stencil.levels.is_some() && written.all(|(_, field)| field.place.levels == Levels::Interfaces)
+}
+
+/// The levels among which those are that a stencil computes, where these are the grid's.
+pub fn candidates(stencil: &Stencil, levels: Range<usize>) -> Range<usize> {
+    levels.start..levels.end + usize::from(goes_on(stencil))
 }
 
 /// The first level that is missing between others.
@@ -426,22 +429,20 @@ pub fn gap(levels: &[usize]) -> Option<usize> {
 pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Value]) -> Result<Range<usize>, Refusal> {
     let known = Known::new(stencil, precision, nk, params);
     let levels = readable(&known, candidates(stencil, 0..nk), None);
-    let is_said = |level: usize| {
-        let said = |levels: &Body| known.values(levels, level as i64).pop().flatten() == Some(Value::Bool(true));
-        stencil.levels.as_ref().is_none_or(said)
-    };
-    if !candidates(stencil, 0..nk).any(is_said) {
-        return Err(Refusal::new(format!(
-            "stencil `{}` computes none of the {nk} levels, since it says others",
-            stencil.name
-        ))
-        .help("levels are counted from 0: look at its `levels`, and at the parameters in them"));
-    }
     let refused = |what: &str, help: &str| {
         let leaving = leaving(stencil, &known, nk);
         Err(Refusal::new(format!("stencil `{}` {what} {nk} levels: {leaving}", stencil.name)).help(help))
     };
     let (Some(&first), Some(&last)) = (levels.first(), levels.last()) else {
+        let is_said = |level: usize| {
+            let said = |levels: &Body| known.values(levels, level as i64).pop().flatten() == Some(Value::Bool(true));
+            stencil.levels.as_ref().is_none_or(said)
+        };
+        if !candidates(stencil, 0..nk).any(is_said) {
+            let what = format!("stencil `{}` computes none of the {nk} levels, since it says others", stencil.name);
+            let help = "levels are counted from 0: look at its `levels`, and at the parameters in them";
+            return Err(Refusal::new(what).help(help));
+        }
         let help = "give a grid with more levels, or guard the read, as in `if k > 0 { a[k-1] } else { a }`";
         return refused("can compute none of the", help);
     };

@@ -4,7 +4,7 @@ use super::prelude::Helpers;
 use super::{Kernel, Parameter, levels, render, values};
 use crate::access::LevelsPerThread;
 use crate::analysis::extents::{Extents, extents};
-use crate::analysis::levels::candidates;
+use crate::analysis::levels::goes_on;
 use crate::cells;
 use crate::diagnostic::Refusal;
 use crate::grid::{Form, Grid};
@@ -198,7 +198,7 @@ impl<'a> Host<'a> {
             level_parameters: if has_params { format!("const {args}* args, ") } else { String::new() },
             level_arguments: if has_params { "args, ".into() } else { String::new() },
             level_lines,
-            levels: if candidates(&plan.stencil, 0..0).is_empty() { "nk" } else { "nk + 1" },
+            levels: if goes_on(&plan.stencil) { "nk + 1" } else { "nk" },
             sizes: self.sizes(),
             checks: self.checks(),
             block: format!("{x}, {y}, {z}"),

@@ -1,7 +1,7 @@
 //! `levels 1..nk`, `level nk-1`: which levels a stencil computes, of those that it can.
 
 use super::{Found, Lowering};
-use crate::analysis::levels::{Known, candidates};
+use crate::analysis::levels::{Known, candidates, goes_on};
 use crate::ast;
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::scalar::Value;
@@ -71,13 +71,13 @@ impl<'a> Lowering<'a> {
         let found = if !self.stencil.sweeps.is_empty() {
             let found = Diagnostic::error(span, "a sweep goes through all levels").label("but these are some");
             found.help("leave it out, and say in the sweep what holds at other levels, as in `if k < 3 { ... }`")
-        } else if self.says_level(candidates(&self.stencil, 0..MANY).end) {
+        } else if self.says_level(candidates(&self.stencil, 0..MANY).end as i64) {
             let found = Diagnostic::error(span, "these levels go on behind the last one").label("too far");
-            match candidates(&self.stencil, 0..0).is_empty() {
-                true => found.help("to `nk + 1` where all that is written is on interfaces, `k+1`; else to `nk`"),
-                false => found.help("the last interface has the number `nk`: `levels 0..nk + 1` are all of them"),
+            match goes_on(&self.stencil) {
+                false => found.help("to `nk + 1` where all that is written is on interfaces, `k+1`; else to `nk`"),
+                true => found.help("the last interface has the number `nk`: `levels 0..nk + 1` are all of them"),
             }
-        } else if self.says_level(usize::MAX) {
+        } else if self.says_level(-1) {
             let found = Diagnostic::error(span, "these levels begin before the first one").label("too early");
             found.help("levels are counted from 0, the highest")
         } else {
@@ -87,13 +87,13 @@ impl<'a> Lowering<'a> {
         false
     }
 
-    /// Whether a level is said to be computed, of [`MANY`], if no parameter decides; the one before the first has the largest number.
-    fn says_level(&self, level: usize) -> bool {
+    /// Whether a level is said to be computed, of [`MANY`], if no parameter decides.
+    fn says_level(&self, level: i64) -> bool {
         let Some(levels) = &self.stencil.levels else { return false };
         if levels.iter().any(|(_, node)| matches!(node, Node::Param(_))) {
             return false;
         }
         let known = Known::new(&self.stencil, Precision::F64, MANY, &[]);
-        known.values(levels, i64::try_from(level).unwrap_or(-1)).pop().flatten() == Some(Value::Bool(true))
+        known.values(levels, level).pop().flatten() == Some(Value::Bool(true))
     }
 }

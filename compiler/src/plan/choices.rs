@@ -6,7 +6,7 @@ use crate::access::knobs::{self, Knob, Knobs, Setting};
 use crate::access::{self, ACCESSES, Access, LevelsPerThread, Needs};
 use crate::analysis::cost::cost;
 use crate::analysis::extents::{Extents, extents};
-use crate::analysis::levels::candidates;
+use crate::analysis::levels::goes_on;
 
 use crate::diagnostic::Refusal;
 use crate::gpu::{CONSTANT, MOST_THREADS, SHARED, WARP};
@@ -481,7 +481,7 @@ pub(super) fn check_shared(plan: &Plan) -> Result<(), Refusal> {
 /// are as many as levels.
 fn is_walked(stencil: &Stencil) -> bool {
     let has_columns = |store: &Store| stencil.fields[store.field].place.horizontal;
-    stencil.stores.iter().all(has_columns) && candidates(stencil, 0..0).is_empty()
+    stencil.stores.iter().all(has_columns) && !goes_on(stencil)
 }
 
 #[cfg(test)]
