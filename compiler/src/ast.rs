@@ -152,6 +152,8 @@ pub enum MeshPart {
     Set(Vec<Name>),
     /// `map edge.nodes -> node[2]`
     Map(MeshMap),
+    /// `zone lateral, interior on edge`
+    Zones(Vec<Name>, Name),
     /// `levels k`
     Levels(Name),
 }
@@ -211,6 +213,8 @@ pub enum Statement {
     SumsByLevel(Span),
     /// Which levels are computed.
     Levels(Levels),
+    /// Which elements of the set are computed.
+    Zones(Zones),
 }
 
 /// `levels 1..nk`, or `level nk-1`
@@ -220,6 +224,15 @@ pub struct Levels {
     pub first: ExprId,
     /// The one after the last.
     pub end: Option<ExprId>,
+    /// Where that stands.
+    pub span: Span,
+}
+
+/// `zones nudging, interior`
+#[derive(Debug)]
+pub struct Zones {
+    /// The zones, in any order.
+    pub names: Vec<Name>,
     /// Where that stands.
     pub span: Span,
 }
@@ -424,6 +437,8 @@ pub enum TestPart {
     Grid(Vec<ExprId>, Span),
     /// `mesh triangles(8, 6)`: what is made, how large, and the place of it all.
     Made(Name, Vec<ExprId>, Span),
+    /// `zone cell = if i < 12 { 0 } else { 1 }`: the set, the number of the zone of each element, and the place of it all.
+    Zone(Name, ExprId, Span),
     /// `levels(3)`: how many levels the elements of a mesh have.
     Depth(ExprId, Span),
     /// The stencil that is tested.

@@ -113,6 +113,10 @@ fn means(made: &Kernels, own: &OfCall, meaning: &Meaning) -> String {
     };
     match data {
         MeshData::Map(map) => format!("the map `{}`", mesh.maps[*map].name),
+        MeshData::Zone(set, zone) => {
+            let own = &mesh.sets[*set];
+            format!("the first element of the zone `{}` of `{}`", own.zones[usize::from(*zone)].name, own.name)
+        }
         MeshData::Size(set) => format!("how many elements `{}` has", mesh.sets[*set].name),
         MeshData::Items => "how many items there are".to_owned(),
         MeshData::First => "the first item of the launch".to_owned(),
@@ -137,7 +141,7 @@ fn means(made: &Kernels, own: &OfCall, meaning: &Meaning) -> String {
             PieceTable::Places => "for each element of a piece its colour, and where it adds".to_owned(),
         },
         MeshData::Leaves(field) => format!("the numbers that are folded into `{}`", variable(None, *field)),
-        MeshData::Users(set) => format!("the mesh's own numbers of the elements of `{}`", mesh.sets[*set].name),
+        MeshData::Users(set, _) => format!("the mesh's own numbers of the elements of `{}`", mesh.sets[*set].name),
         MeshData::Between(_) => "what elements add, from one kernel to the next".to_owned(),
     }
 }

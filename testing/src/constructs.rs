@@ -69,6 +69,7 @@ impl Constructs {
             }
             Statement::Reduce(_) => self.meet("reduce"),
             Statement::SumsByLevel(_) => self.meet("sums by level"),
+            Statement::Zones(_) => self.meet("zones"),
             Statement::Levels(levels) => {
                 self.meet(if levels.end.is_some() { "levels" } else { "level" });
                 self.expr(file, levels.first);
@@ -173,6 +174,7 @@ impl Constructs {
                         | Statement::Boundary(_)
                         | Statement::Reduce(_)
                         | Statement::Levels(_)
+                        | Statement::Zones(_)
                         | Statement::SumsByLevel(_) => false,
                     }),
                     Item::Constant(_)

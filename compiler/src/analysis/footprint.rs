@@ -41,6 +41,10 @@ impl Footprint {
             Node::Present { path } => {
                 self.present.insert(at.then(path).hops().to_vec());
             }
+            // Which zone an element is in, its number tells.
+            Node::InZone(_) => {
+                self.present.insert(at.hops().to_vec());
+            }
             _ => {}
         }
     }

@@ -189,7 +189,7 @@ impl<'a, J: Judge> Rules<'a, J> {
 /// and what is made of such.
 pub fn knowable_nodes(body: &Body, known_defs: &[bool]) -> Vec<bool> {
     body.of_nodes(|_, node, knowable| match node {
-        Node::Read { .. } | Node::Present { .. } => false,
+        Node::Read { .. } | Node::Present { .. } | Node::InZone(_) => false,
         Node::Use { def, .. } => known_defs[def.index()],
         Node::And(a, b) | Node::Or(a, b) => knowable[a.index()] || knowable[b.index()],
         _ => node.operands().iter().all(|operand| knowable[operand.index()]),

@@ -1,6 +1,7 @@
 //! Bodies: written expressions, as nodes in operand-first order.
 
 use super::{DefId, FieldId, Function, Handle, NodeId, ParamId, Path, scalar};
+use crate::ir::mesh::Zones;
 use crate::named::named;
 use crate::source::Span;
 use serde::Serialize;
@@ -91,6 +92,8 @@ pub enum Node {
         /// From the element where the body is evaluated.
         path: Path,
     },
+    /// Whether the element where the body is evaluated is in one of some zones of its set.
+    InZone(Zones),
     /// A definition's value where the path leads.
     Use {
         /// An earlier definition.
@@ -143,7 +146,7 @@ impl Node {
             Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::LevelCount => {
                 Vec::new()
             }
-            Node::Read { .. } | Node::Present { .. } | Node::Use { .. } => Vec::new(),
+            Node::Read { .. } | Node::Present { .. } | Node::InZone(_) | Node::Use { .. } => Vec::new(),
             Node::ToReal(a) | Node::ToSingle(a) | Node::Negate(a) | Node::Not(a) => vec![*a],
             Node::Binary(_, a, b) | Node::Compare(_, a, b) | Node::And(a, b) | Node::Or(a, b) => vec![*a, *b],
             Node::Call(_, operands) => operands.clone(),
@@ -156,7 +159,7 @@ impl Node {
         let mut node = self.clone();
         match &mut node {
             Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::LevelCount => {}
-            Node::Read { .. } | Node::Present { .. } | Node::Use { .. } => {}
+            Node::Read { .. } | Node::Present { .. } | Node::InZone(_) | Node::Use { .. } => {}
             Node::ToReal(a) | Node::ToSingle(a) | Node::Negate(a) | Node::Not(a) => *a = map(*a),
             Node::Binary(_, a, b) | Node::Compare(_, a, b) | Node::And(a, b) | Node::Or(a, b) => {
                 (*a, *b) = (map(*a), map(*b));

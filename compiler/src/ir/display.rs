@@ -199,6 +199,7 @@ impl fmt::Display for Text<'_> {
                     let path = self.path(path);
                     (format!("{}{path}{}", self.stencil.name_of(*field), part.unwrap_or_default()), Binding::Atom)
                 }
+                Node::InZone(zones) => (format!("in_zone({}..={})", zones.first, zones.last), Binding::Atom),
                 Node::Present { path } => (format!("present{}", self.path(path)), Binding::Atom),
                 Node::Use { def, path } => {
                     let path = self.path(path);

@@ -12,7 +12,7 @@ pub fn varying(stencil: &Stencil) -> Vec<bool> {
 pub fn varies_across(stencil: &Stencil, node: &Node) -> bool {
     match node {
         Node::Read { field, .. } => stencil.fields[*field].place.horizontal,
-        Node::Present { .. } => true,
+        Node::Present { .. } | Node::InZone(_) => true,
         _ => false,
     }
 }

@@ -16,6 +16,9 @@
 //! the field is stored. An increment through a hole is dropped. A reduction folds the values of all elements, and all levels, of the set:
 //! neighbours pairwise, element 2n with 2n+1, then pairs, and so on; of a number that is left over, the last, nothing changes.
 //!
+//! **Zones.** Each element of a set with [`Zone`]s is in one of them. A stencil of some zones ([`Stencil::zones`]) is computed for their
+//! elements alone: nothing else is written, added or folded, and where it assigns, other elements keep what was there.
+//!
 //! **Levels.** With levels, everything holds for each of them; those that are computed are those of the stencil
 //! (`analysis::levels`). Reductions go over levels of one element before the next element.
 
@@ -46,8 +49,35 @@ pub struct Mesh {
 pub struct Set {
     /// The user's name.
     pub name: String,
+    /// Its zones, of which each element is in one, in the order in which they follow each other; none if it has none.
+    pub zones: Vec<Zone>,
     /// Where it is declared.
     pub span: Span,
+}
+
+/// A part of a set.
+#[derive(Clone, Debug)]
+pub struct Zone {
+    /// The user's name.
+    pub name: String,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// Zones of a set that follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Zones {
+    /// The number of the first.
+    pub first: u8,
+    /// That of the last.
+    pub last: u8,
+}
+
+impl Zones {
+    /// Whether a zone is one of them.
+    pub fn contain(self, zone: u8) -> bool {
+        (self.first..=self.last).contains(&zone)
+    }
 }
 
 /// A map from the elements of a set to those of another.
@@ -172,6 +202,12 @@ impl Mesh {
     pub fn full_name(&self, map: MapId) -> String {
         let own = &self.maps[map];
         format!("{}.{}", self.sets[own.from].name, own.name)
+    }
+
+    /// The names of some zones of a set: `nudging, interior`.
+    pub fn zone_names(&self, set: SetId, zones: Zones) -> String {
+        let own = self.sets[set].zones.iter().zip(0..).filter(|(_, number)| zones.contain(*number));
+        own.map(|(zone, _)| zone.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
     /// A path as it is written: `[cells.0, k-1]`; nothing for the element itself.

@@ -56,7 +56,8 @@ impl Operation {
         let is_real = body.kind_of(id) == Kind::Real;
         match &body[id] {
             Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::LevelCount => None,
-            Node::Read { .. } | Node::Present { .. } | Node::Use { .. } | Node::ToReal(_) | Node::ToSingle(_) => None,
+            Node::Read { .. } | Node::Present { .. } | Node::InZone(_) | Node::Use { .. } => None,
+            Node::ToReal(_) | Node::ToSingle(_) => None,
             Node::Not(_) | Node::And(..) | Node::Or(..) => None,
             Node::Negate(_) => (!is_real).then_some(Operation::Whole),
             Node::Binary(..) | Node::Call(..) if !is_real => Some(Operation::Whole),

@@ -1,6 +1,7 @@
 //! Stencils: fields, parameters, definitions, sweeps and stores.
 
 use super::{Arena, Body, DefId, Field, FieldId, Kind, Node, ParamId, Print, Role, Sweep, SweepId};
+use crate::ir::mesh::Zones;
 use crate::precision::Precision;
 use crate::source::Span;
 use crate::text::FreeText;
@@ -83,6 +84,8 @@ pub struct Stencil {
     /// Whether a level is computed, of those that can be: a truth made of the level, how many there are, and parameters. All are if
     /// nothing is said.
     pub levels: Option<Body>,
+    /// Over a mesh, the zones of its set whose elements are computed; all if nothing is said.
+    pub zones: Option<Zones>,
 }
 
 impl Stencil {

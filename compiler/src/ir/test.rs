@@ -126,6 +126,9 @@ pub struct MeshTest {
     /// Each computes one input of the same name over the set where that is at home. It reads what an element is
     /// ([`OF_ELEMENT`]), and fields that come with the mesh.
     pub inputs: Vec<MeshStencil>,
+    /// Sets, and what computes the number of the zone of each element there: an input as those of `inputs`, over a mesh that names no
+    /// zones.
+    pub zones: Vec<(String, MeshStencil)>,
     /// What is added to and not given: it starts from 0.
     pub from_zero: Vec<String>,
     /// What is expected, in the order of the text.

@@ -144,7 +144,7 @@ pub fn known_defs(stencil: &Stencil) -> Vec<bool> {
 /// Which nodes of a body are made of `k`, `nk`, numbers and parameters alone.
 pub fn known_nodes(body: &Body, known_defs: &[bool]) -> Vec<bool> {
     body.of_nodes(|_, node, known| match node {
-        Node::Read { .. } | Node::Present { .. } => false,
+        Node::Read { .. } | Node::Present { .. } | Node::InZone(_) => false,
         Node::Use { def, .. } => known_defs[def.index()],
         _ => node.operands().iter().all(|operand| known[operand.index()]),
     })

@@ -1,5 +1,6 @@
 //! What arguments of kernels mean to who launches them.
 
+use crate::ir::mesh::Zones;
 use crate::ir::{FieldId, MapId, ParamId, Path, SetId};
 
 /// What an argument means to who launches the kernel.
@@ -33,8 +34,8 @@ impl Meaning {
         match self {
             Meaning::Table(_) | Meaning::Columns => true,
             Meaning::Mesh(data) => match data {
-                MeshData::Map(_) | MeshData::Table(..) | MeshData::Piece(_) | MeshData::Users(_) => true,
-                MeshData::Size(_) | MeshData::Items | MeshData::First => false,
+                MeshData::Map(_) | MeshData::Table(..) | MeshData::Piece(_) | MeshData::Users(..) => true,
+                MeshData::Size(_) | MeshData::Zone(..) | MeshData::Items | MeshData::First => false,
                 MeshData::Leaves(_) | MeshData::Between(_) => false,
             },
             Meaning::Documented | Meaning::Input(_) | Meaning::Output(_) | Meaning::Param(_) => false,
@@ -80,6 +81,8 @@ pub enum MeshData {
     Map(MapId),
     /// How many elements a set has.
     Size(SetId),
+    /// The first element of a zone of a set, by the zone's number.
+    Zone(SetId, u8),
     /// How many items there are.
     Items,
     /// The first of the items of a launch.
@@ -90,8 +93,8 @@ pub enum MeshData {
     Piece(PieceTable),
     /// For each element and level a number that is to be folded, in the user's order: into which field.
     Leaves(FieldId),
-    /// The user's numbers of the elements of a set.
-    Users(SetId),
+    /// The user's numbers of the elements of a set; if zones are named, counted among their elements alone.
+    Users(SetId, Option<Zones>),
     /// What elements add, between two steps: which group.
     Between(usize),
 }

@@ -25,7 +25,7 @@ impl Scalar {
         };
         Some(match &body[id] {
             Node::Param(_) | Node::Level | Node::LevelCount => return None,
-            Node::Read { .. } | Node::Use { .. } | Node::Present { .. } => return None,
+            Node::Read { .. } | Node::Use { .. } | Node::Present { .. } | Node::InZone(_) => return None,
             Node::Real(x) => self.real(own, *x),
             Node::Int(x) => own.int(i64::from(*x)),
             Node::Bool(x) => own.truth(*x),

@@ -2,7 +2,7 @@
 
 use super::body::STENCIL_NODES;
 use super::kind::{article, parts};
-use super::mesh::{PRESENT, SIZE};
+use super::mesh::{IN_ZONE, PRESENT, SIZE};
 use super::scope::{Binding, FUNCTIONS, Global, PRINT};
 use super::value::{Alias, Bound, Nodes, Value, meet};
 use super::{CALLS, Found, Lowering};
@@ -57,6 +57,7 @@ impl<'a> Lowering<'a> {
                 return self.report(found.help(help));
             }
             PRESENT if self.is_over_mesh() => return self.present(arguments, span),
+            IN_ZONE if self.is_over_mesh() => return self.in_zone(arguments, span),
             SIZE if self.is_over_mesh() => return self.size(arguments, span),
             text if FUNCTIONS.contains(&text) => return self.call_own(function, arguments, span),
             _ => {}
@@ -79,7 +80,7 @@ impl<'a> Lowering<'a> {
                     )));
                 }
                 Some(_) => return self.no_function(function, arguments, span),
-                None if [PRESENT, SIZE].contains(&function.text.as_str()) => {
+                None if [PRESENT, SIZE, IN_ZONE].contains(&function.text.as_str()) => {
                     return self.only_over_mesh(span, &format!("`{}` is about meshes", function.text), "on a grid");
                 }
                 None => return self.unknown(&function.text, function.span, "function"),

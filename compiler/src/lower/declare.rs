@@ -202,7 +202,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn check_constant(&mut self, body: &Body, span: Span) -> Found<()> {
         for (id, node) in body.iter() {
             let what = match node {
-                Node::Read { .. } | Node::Present { .. } => "a field",
+                Node::Read { .. } | Node::Present { .. } | Node::InZone(_) => "a field",
                 Node::Param(_) => "a parameter",
                 Node::Level | Node::LevelCount => "a level",
                 Node::Use { def, .. } if self.stencil.defs[*def].origin != Origin::Constant => "a value at a cell",

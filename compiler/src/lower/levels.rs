@@ -53,7 +53,7 @@ impl<'a> Lowering<'a> {
     fn check_bounds(&mut self, body: &Body, span: Span) -> Found<()> {
         for (id, node) in body.iter() {
             let what = match node {
-                Node::Read { .. } | Node::Present { .. } => "a field",
+                Node::Read { .. } | Node::Present { .. } | Node::InZone(_) => "a field",
                 Node::Level if body.span_of(id) != span => "the level itself",
                 Node::Use { def, .. } if self.stencil.defs[*def].origin != Origin::Constant => "a value at a cell",
                 _ => continue,

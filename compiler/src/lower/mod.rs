@@ -65,7 +65,9 @@ struct Lowering<'a> {
     sums_by_level: Option<Span>,
     /// Where it is said which levels are computed.
     levels_said: Option<Span>,
-    /// Whether that is a single one.
+    /// Where it is said which zones are computed.
+    zones_said: Option<Span>,
+    /// Whether a single level is computed.
     has_one_level: bool,
     /// What is known of vertical recurrences.
     sweeps: sweep::Sweeps,
@@ -95,6 +97,7 @@ impl<'a> Lowering<'a> {
             reductions: Vec::new(),
             sums_by_level: None,
             levels_said: None,
+            zones_said: None,
             has_one_level: false,
             sweeps: sweep::Sweeps::default(),
             coordinates: None,
@@ -117,7 +120,7 @@ fn flat(statements: &[ast::Statement]) -> impl Iterator<Item = &ast::Statement> 
             ast::Statement::Field(_) | ast::Statement::Param(_) | ast::Statement::Constant(_) => &[],
             ast::Statement::Function(_) | ast::Statement::Let(_) | ast::Statement::Print(_) => &[],
             ast::Statement::Assign(_) | ast::Statement::Boundary(_) | ast::Statement::Reduce(_) => &[],
-            ast::Statement::SumsByLevel(_) | ast::Statement::Levels(_) => &[],
+            ast::Statement::SumsByLevel(_) | ast::Statement::Levels(_) | ast::Statement::Zones(_) => &[],
         };
         std::iter::once(statement).chain(inner)
     })

@@ -47,6 +47,7 @@ impl<'a> Lowering<'a> {
                 Statement::Reduce(reduce) => self.declare_reductions(reduce),
                 Statement::SumsByLevel(span) => self.declare_order(*span),
                 Statement::Levels(levels) => self.declare_levels(levels),
+                Statement::Zones(zones) => self.declare_zones(zones),
                 Statement::Repeat(ast::Repeat { span, .. }) | Statement::Boundary(ast::Boundary { span, .. }) => {
                     let found = Diagnostic::error(*span, "this belongs into a `program`").label("in a stencil");
                     // What is assigned in it would seem never to be.

@@ -124,11 +124,12 @@ impl<'a> Builder<'a> {
             [group] if !has_own(stencil) && !self.is_whole() => group.target,
             _ => return None,
         };
-        // A kernel's threads are levels, too: all of them.
+        // A kernel's threads are elements and levels: all of them.
         let skips_levels = stencil.mesh.levels && leaves_levels(&stencil.stencil);
+        let skips_elements = stencil.stencil.zones.is_some();
         let is_other = self.set.is_some_and(|own| own != set);
         let is_unordered = adds.iter().any(|group| !group.is_in_order());
-        if is_other || skips_levels || is_unordered || self.needs_number(link.call) {
+        if is_other || skips_levels || skips_elements || is_unordered || self.needs_number(link.call) {
             return None;
         }
         let mut longer = self.clone();

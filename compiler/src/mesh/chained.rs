@@ -71,7 +71,7 @@ pub fn kernels(
             names[..names.len() - 1].join(" and ")
         );
         let in_place = last.in_place(fields.clone(), false);
-        writer.finish(&what, Items::Set(set), in_place)
+        writer.finish(&what, Items::Set(set, None), in_place)
     };
     let kernel = with_levels(&stages[0], choices, of_levels);
     Ok(Kernels { kernels: vec![kernel], groups })

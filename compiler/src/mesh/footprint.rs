@@ -34,6 +34,8 @@ impl Footprint {
                         }
                     }
                     Node::Present { path } => footprint.present.push(at.then(path).hops().to_vec()),
+                    // The element's own number tells.
+                    Node::InZone(_) => footprint.present.push(at.hops().to_vec()),
                     Node::Use { def, path } => {
                         let at = at.then(path);
                         if seen.insert((*def, at.clone())) {

@@ -2,7 +2,7 @@
 
 use super::MeshTask;
 use crate::diagnostic::Refusal;
-use crate::ir::mesh::How;
+use crate::ir::mesh::{How, Zones};
 use crate::ir::{Body, FieldId, Kind, MeshStencil, Node, Path, SetId};
 use std::collections::BTreeSet;
 
@@ -13,6 +13,8 @@ pub struct Group {
     pub number: usize,
     /// Who adds.
     pub from: SetId,
+    /// Those of which of its zones alone; all if nothing is said.
+    pub zones: Option<Zones>,
     /// To which set.
     pub target: SetId,
     /// The paths along which it is reached, in the order in which they are first met.
@@ -41,8 +43,8 @@ pub fn groups(stencil: &MeshStencil) -> Vec<Group> {
         let How::Add(path) = &write.how else { continue };
         let target = stencil.mesh.end(stencil.set(), path);
         let number = groups.iter().position(|group| group.target == target).unwrap_or_else(|| {
-            let (from, number) = (stencil.set(), groups.len());
-            groups.push(Group { number, from, target, paths: Vec::new(), adds: Vec::new() });
+            let (from, zones, number) = (stencil.set(), stencil.stencil.zones, groups.len());
+            groups.push(Group { number, from, zones, target, paths: Vec::new(), adds: Vec::new() });
             number
         });
         let group = &mut groups[number];

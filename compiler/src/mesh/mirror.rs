@@ -474,6 +474,10 @@ pub struct Mirror {
 pub fn mirrored(task: &MeshTask, group: &Group, plain: bool) -> Option<Mirror> {
     let [first, second] = group.paths.as_slice() else { return None };
     let stencil = task.stencil;
+    // Which zone an element is in, neither end knows.
+    if stencil.stencil.bodies().any(|body| body.iter().any(|(_, node)| matches!(node, Node::InZone(_)))) {
+        return None;
+    }
     let (adds, others) = (group.along(0), group.along(1));
     let is_once = |add: &Add| adds.iter().filter(|own| (own.field, own.part) == (add.field, add.part)).count() == 1;
     let is_real = |add: &Add| stencil.stencil.stores[add.store].body.kind() == Kind::Real;

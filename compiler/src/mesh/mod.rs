@@ -33,6 +33,7 @@ pub use chain::{Chain, Link};
 pub use chained::kernels as kernels_of_chain;
 
 use crate::diagnostic::Refusal;
+use crate::ir::mesh::Zones;
 use crate::ir::{FieldId, MeshStencil, Path, Precision, SetId};
 use crate::kernel;
 pub use dictionary::Dictionary;
@@ -200,8 +201,8 @@ pub struct Kernel {
 /// What the threads of a kernel go through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Items {
-    /// The elements of a set.
-    Set(SetId),
+    /// The elements of a set, or of some of its zones.
+    Set(SetId, Option<Zones>),
     /// The elements to which any leads along the paths of a group.
     Targets(usize),
     /// The elements of the stencil, launched colour by colour: no two of a colour lead to one target of the group.

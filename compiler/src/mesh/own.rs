@@ -3,7 +3,7 @@
 use super::writer::Writer;
 use super::writer::numbers::part_name;
 use super::writer::values::level_name;
-use super::{Items, Kernel, MeshChoices, MeshTask};
+use super::{Kernel, MeshChoices, MeshTask};
 use crate::gpu::AT_ONCE;
 use crate::ir::mesh::How;
 use crate::ir::{FieldId, Levels, Path, Relation, SetId};
@@ -28,15 +28,14 @@ const MOST_WAITING: usize = 64;
 /// The kernel of what a stencil writes at its own elements.
 pub fn kernel(task: &MeshTask, choices: &MeshChoices) -> Kernel {
     let of_levels = |levels: usize| {
-        let (stencil, set) = (task.stencil, task.stencil.set());
-        let mut writer = Writer::new(task, choices, &stencil.stencil.name);
+        let mut writer = Writer::new(task, choices, &task.stencil.stencil.name);
         writer.levels = levels;
-        let element = writer.thread_of(set);
+        let (element, items) = writer.thread_of_own();
         writer.find_level();
         writer.set_index(&[], element);
         let written = Written::new(&mut writer);
         written.store(&mut writer, element, &|_| true);
-        writer.finish("a thread an element", Items::Set(set), Vec::new())
+        writer.finish("a thread an element", items, Vec::new())
     };
     with_levels(task, choices, of_levels)
 }
@@ -133,8 +132,8 @@ impl Written {
 
 /// Where the number of an element stands that is to be folded: in the user's order, level after level.
 fn leaf_of(writer: &mut Writer, set: SetId, element: ValueId) -> ValueId {
-    let name = &writer.task.stencil.mesh.sets[set].name;
-    let users = writer.table(&format!("{name}_user"), MeshData::Users(set));
+    let (name, zones) = (&writer.task.stencil.mesh.sets[set].name, writer.task.stencil.stencil.zones);
+    let users = writer.table(&format!("{name}_user"), MeshData::Users(set, zones));
     let user = users.at(element);
     writer.own.term(match writer.task.computed.len() {
         1 => user,

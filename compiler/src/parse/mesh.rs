@@ -13,6 +13,7 @@ impl Builder<'_> {
         let (doc, own) = self.documented(pair)?;
         Ok(match own.as_rule() {
             Rule::set => MeshPart::Set(names(&own)),
+            Rule::zones => MeshPart::Zones(names(&own), word(&own, Rule::ident)?),
             Rule::levels => MeshPart::Levels(word(&own, Rule::ident)?),
             _ => MeshPart::Map(self.map(&own, doc)?),
         })

@@ -13,7 +13,7 @@ mod test;
 
 use crate::ast::{
     Along, Assign, Block, Constant, ExprId, Fields, File, Function, Item, Let, Levels, Name, Params, PlaceOn, Reduce,
-    Statement, Stencil, Sweep, Target, Trail, Typed,
+    Statement, Stencil, Sweep, Target, Trail, Typed, Zones,
 };
 use crate::depth;
 use crate::diagnostic::Diagnostic;
@@ -245,6 +245,7 @@ impl Builder<'_> {
             Rule::boundary => Statement::Boundary(self.boundary(&own)?),
             Rule::by_level => Statement::SumsByLevel(headline(&own)),
             Rule::computed => Statement::Levels(self.levels(&own)?),
+            Rule::within => Statement::Zones(Zones { names: names(&own), span: headline(&own) }),
             _ => Statement::Reduce(Reduce {
                 doc,
                 names: names(&own),

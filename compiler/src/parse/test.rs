@@ -21,6 +21,7 @@ impl Builder<'_> {
             Rule::grid => TestPart::Grid(self.values(pair)?, at),
             Rule::made => TestPart::Made(word(pair, Rule::ident)?, self.values(pair)?, at),
             Rule::depth => TestPart::Depth(self.value(pair)?, at),
+            Rule::zoned => TestPart::Zone(word(pair, Rule::ident)?, self.value(pair)?, at),
             Rule::r#let => TestPart::Let(self.binding(pair)?),
             Rule::expect => TestPart::Expect(self.value(pair)?, at),
             _ => TestPart::TestedCall(TestedCall {

@@ -1,10 +1,11 @@
 //! A mesh of a file, as a mesh of stencils declares it.
 
-use super::{HOLE, Map, Mesh};
+use super::{HOLE, Map, Mesh, zone};
 use crate::{Error, Result};
+use std::ops::Range;
 use std::sync::Arc;
 use stencilc_compiler::diagnostic::guess;
-use stencilc_compiler::ir::mesh::Missing;
+use stencilc_compiler::ir::mesh::{Missing, Zones};
 use stencilc_compiler::ir::{Handle, Hop, MapId, Mesh as Declared, SetId};
 
 /// The sets and maps that a mesh of stencils declares.
@@ -12,6 +13,8 @@ use stencilc_compiler::ir::{Handle, Hop, MapId, Mesh as Declared, SetId};
 pub struct Bound {
     sizes: Vec<usize>,
     maps: Vec<(Arc<[i32]>, usize)>,
+    /// By set, the zone of each element; nothing of a set that has none.
+    zones: Vec<Option<Arc<[u8]>>>,
 }
 
 impl Bound {
@@ -20,7 +23,7 @@ impl Bound {
     /// # Errors
     /// A set or map is missing, leads elsewhere, has another number of slots, or has holes and must not.
     pub fn new(declared: &Declared, mesh: &Mesh) -> Result<Self> {
-        let mut sizes = Vec::new();
+        let (mut sizes, mut zones) = (Vec::new(), Vec::new());
         for (_, set) in declared.sets.iter() {
             let found = mesh.set_named(&set.name).ok_or_else(|| {
                 let names: Vec<&str> = mesh.sets.iter().map(|set| set.name.as_str()).collect();
@@ -32,9 +35,10 @@ impl Bound {
                 })
             })?;
             sizes.push(mesh.sets[found].size);
+            zones.push(zone::of_set(declared, set, mesh, found)?);
         }
         let maps = declared.maps.handles().map(|map| find(declared, map, mesh)).collect::<Result<_>>()?;
-        Ok(Self { sizes, maps })
+        Ok(Self { sizes, maps, zones })
     }
 
     /// A hash of the sizes of the sets and of the maps.
@@ -44,12 +48,29 @@ impl Bound {
         for (table, arity) in &self.maps {
             hasher.update(&(*arity as u64).to_le_bytes()).update(bytemuck::cast_slice(table));
         }
+        self.zones.iter().flatten().for_each(|zones| _ = hasher.update(zones));
         hasher.finalize().to_hex().to_string()
     }
 
     /// How many elements a set has.
     pub fn size(&self, set: SetId) -> usize {
         self.sizes[set.index()]
+    }
+
+    /// The zone of an element, by its number; 0 in a set without zones.
+    pub fn zone(&self, set: SetId, element: usize) -> u8 {
+        self.zones[set.index()].as_ref().map_or(0, |zones| zones[element])
+    }
+
+    /// The elements of some zones of a set, or of all; they follow each other in a mesh that is in order of its zones.
+    pub fn range(&self, set: SetId, zones: Option<Zones>) -> Range<usize> {
+        match (zones, &self.zones[set.index()]) {
+            (Some(Zones { first, last }), Some(own)) => {
+                debug_assert!(own.is_sorted(), "elements are not in the order of their zones");
+                own.partition_point(|&zone| zone < first)..own.partition_point(|&zone| zone <= last)
+            }
+            (None, _) | (_, None) => 0..self.size(set),
+        }
     }
 
     /// The table of a map, and how many slots it has.

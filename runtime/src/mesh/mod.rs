@@ -27,12 +27,14 @@ pub mod statistics;
 mod tests;
 pub mod tiles;
 mod vtu;
+mod zone;
 
 pub use bound::Bound;
 pub use check::MOST;
 pub use file::{load, read, save, save_fields, will_save, write};
 pub use picture::{View, picture};
 pub use vtu::{check_vtu, has_place_in_vtu, write_vtu};
+pub use zone::ZONE;
 
 use crate::array::Data;
 

@@ -225,6 +225,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
                 }
                 // What is shown takes no part in what is computed.
                 Statement::Print(_) | Statement::SumsByLevel(_) => {}
+                Statement::Zones(_) => return Err("zones are parts of a mesh".into()),
                 Statement::Levels(own) => {
                     let first = self.level(own.first)?;
                     wanted = first..own.end.map_or(Ok(first + 1), |end| self.level(end))?;

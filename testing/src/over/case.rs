@@ -19,7 +19,7 @@ use stencilc_runtime::mesh::order::{self, Options};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::Renumbered;
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
-use stencilc_runtime::mesh::{Map, Mesh, Set};
+use stencilc_runtime::mesh::{Field, Map, Mesh, Set, ZONE};
 use stencilc_runtime::verify::mesh::{Expected, OverMesh, Way};
 use stencilc_runtime::verify::{Tools, Verdict, verify};
 use stencilc_runtime::{Data, Result};
@@ -196,6 +196,8 @@ impl subject::Case for Case {
             ("sums over maps", text.contains("(sum(c")),
             ("other levels", text.contains(", k-") || text.contains(", k+1]")),
             ("levels that are said", stencils.iter().any(|own| own.levels.is_some())),
+            ("zones that are said", stencils.iter().any(|own| own.zones.is_some())),
+            ("questions for zones", text.contains("in_zone(")),
             ("interfaces of levels", text.contains(", k+1\n")),
             ("fields that are given new numbers", text.contains("    inout ")),
         ];
@@ -236,7 +238,13 @@ fn given(own: &tree::Mesh) -> Mesh {
         arity: map.arity,
         table: map.table.clone(),
     });
-    Mesh { origin: "a random mesh".to_owned(), sets: sets.collect(), maps: maps.collect(), fields: Vec::new() }
+    let zoned = own.zones.iter().enumerate().filter(|(_, (count, _))| *count > 0);
+    let fields = zoned.map(|(set, (_, zones))| {
+        let data = Data::I32(zones.iter().copied().map(i32::from).collect());
+        Field { name: ZONE.to_owned(), set, map: None, parts: 1, data }
+    });
+    let (sets, maps, fields) = (sets.collect(), maps.collect(), fields.collect());
+    Mesh { origin: "a random mesh".to_owned(), sets, maps, fields }
 }
 
 fn doubles(data: &Data) -> Vec<f64> {

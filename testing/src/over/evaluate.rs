@@ -109,7 +109,7 @@ impl<'a> Evaluation<'a> {
     fn reach_of(&self, cond: &Cond, by: i32, reach: &mut (i32, i32)) {
         match cond {
             Cond::Below(a, b) => [a, b].iter().for_each(|own| self.reach(own, by, reach)),
-            Cond::Present(_) => {}
+            Cond::Present(_) | Cond::InZone(..) => {}
             Cond::Not(a) => self.reach_of(a, by, reach),
             Cond::And(a, b) => [a, b].iter().for_each(|own| self.reach_of(own, by, reach)),
         }
@@ -135,7 +135,8 @@ impl<'a> Evaluation<'a> {
         if computed.is_empty() {
             return None;
         }
-        for element in 0..mesh.sets[*over] {
+        let is_computed = |element: &usize| self.stencil.zones.is_none_or(|zones| self.is_in(zones, *element));
+        for element in (0..mesh.sets[*over]).filter(is_computed) {
             for &level in &computed {
                 let place = Place { element, level, counters: Vec::new() };
                 for (result, (write, value)) in results.iter_mut().zip(writes) {
@@ -171,6 +172,11 @@ impl<'a> Evaluation<'a> {
             }
         }
         Some(Results { sums, writes: results })
+    }
+
+    /// Whether an element of the stencil's set is in one of some zones.
+    fn is_in(&self, (first, last): (u8, u8), element: usize) -> bool {
+        (first..=last).contains(&self.stencil.mesh.zones[self.stencil.over].1[element])
     }
 
     /// Neighbours in pairs, and so on.
@@ -382,6 +388,7 @@ impl<'a> Evaluation<'a> {
                 }
             }
             Cond::Present(way) => self.walk(way, place).is_ok(),
+            Cond::InZone(first, last) => self.is_in((*first, *last), place.element),
             Cond::Not(cond) => !self.holds(cond, place),
             Cond::And(a, b) => self.holds(a, place) && self.holds(b, place),
         }

@@ -87,7 +87,13 @@ pub fn mesh(rng: &mut Rng) -> Mesh {
         maps.push(Map { from, to, arity, missing, table });
     }
     let levels = (rng.usize(0..3) == 0).then(|| rng.usize(1..5));
-    Mesh { sets, maps, levels }
+    let zones = sets.iter().map(|&size| {
+        let count = [0, 0, 1, 2, 3][rng.usize(0..5)];
+        let zone = |_| if count == 0 { 0 } else { rng.u8(0..count) };
+        (count, (0..size).map(zone).collect())
+    });
+    let zones = zones.collect();
+    Mesh { sets, maps, levels, zones }
 }
 
 struct Writer {
@@ -106,7 +112,7 @@ struct Writer {
 impl Writer {
     fn new(rng: Rng, mesh: Mesh, over: usize, style: Style, types: Vec<Field>) -> Self {
         let (inputs, sums, lets, writes) = (vec![], vec![], vec![], vec![]);
-        let stencil = Stencil { mesh, over, inputs, sums, params: 0, lets, writes, levels: None };
+        let stencil = Stencil { mesh, over, inputs, sums, params: 0, lets, writes, levels: None, zones: None };
         Writer { rng, stencil, counters: Vec::new(), known: Vec::new(), folds: 0, style, types }
     }
 
@@ -114,7 +120,15 @@ impl Writer {
         self.rng.usize(0..count) == 0
     }
 
+    /// Some zones of the stencil's set that follow each other, if it has any.
+    fn zones(&mut self) -> Option<(u8, u8)> {
+        let count = self.stencil.mesh.zones[self.stencil.over].0;
+        let first = self.rng.u8(0..count.max(1));
+        (count > 0).then(|| (first, self.rng.u8(first..count)))
+    }
+
     fn write(&mut self) {
+        self.stencil.zones = self.zones().filter(|_| self.one_in(3));
         // One alone is said before anything is written, since it allows what lacks levels to be made of what has some.
         if let Some(levels) = self.stencil.mesh.levels.filter(|_| self.one_in(12)) {
             self.stencil.levels = Some((self.rng.usize(0..levels) as i64, None));
@@ -372,6 +386,10 @@ impl Writer {
             }
             Cond::Below(a, b)
         };
+        if let Some((first, last)) = self.zones().filter(|_| self.one_in(6)) {
+            let (yes, no) = (self.expr(wanted, parts, depth), self.expr(wanted, parts, depth));
+            return Expr::Choose(Box::new(Cond::InZone(first, last)), Box::new(yes), Box::new(no));
+        }
         let Some(way) = asked else {
             let (yes, no) = (self.expr(wanted, parts, depth), self.expr(wanted, parts, depth));
             return Expr::Choose(Box::new(below), Box::new(yes), Box::new(no));

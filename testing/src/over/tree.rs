@@ -29,6 +29,8 @@ pub struct Mesh {
     pub maps: Vec<Map>,
     /// How many levels there are, if there are any.
     pub levels: Option<usize>,
+    /// By set, how many zones it has, and the zone of each element.
+    pub zones: Vec<(u8, Vec<u8>)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +123,8 @@ pub enum Expr {
 pub enum Cond {
     Below(Expr, Expr),
     Present(Way),
+    /// Whether the element is in one of some zones: the first and the last of them.
+    InZone(u8, u8),
     Not(Box<Cond>),
     And(Box<Cond>, Box<Cond>),
 }
@@ -148,6 +152,8 @@ pub struct Stencil {
     pub writes: Vec<(Write, Expr)>,
     /// Which levels are computed: the first, and how far from the end of the mesh's levels they end; or one alone.
     pub levels: Option<(i64, Option<i64>)>,
+    /// Which zones of its set are: the first and the last.
+    pub zones: Option<(u8, u8)>,
 }
 
 impl Expr {
@@ -240,10 +246,16 @@ impl fmt::Display for In<'_, &Cond> {
         match cond {
             Cond::Below(a, b) => write!(f, "{} < {}", In(mesh, a), In(mesh, b)),
             Cond::Present(way) => write!(f, "present({})", In(mesh, way)),
+            Cond::InZone(first, last) => write!(f, "in_zone({})", zones(*first, *last)),
             Cond::Not(cond) => write!(f, "!({})", In(mesh, &**cond)),
             Cond::And(a, b) => write!(f, "({} && {})", In(mesh, &**a), In(mesh, &**b)),
         }
     }
+}
+
+/// `z1, z2`
+fn zones(first: u8, last: u8) -> String {
+    (first..=last).map(|zone| format!("z{zone}")).collect::<Vec<_>>().join(", ")
 }
 
 /// `real[2] on s0.m1, no k`
@@ -280,6 +292,9 @@ impl fmt::Display for Mesh {
                 Missing::Value(x) => format!(" missing value({x})"),
             };
             writeln!(f, "    map s{}.m{number} -> s{}{arity}{missing}", map.from, map.to)?;
+        }
+        for (set, (count, _)) in mesh.zones.iter().enumerate().filter(|(_, (count, _))| *count > 0) {
+            writeln!(f, "    zone {} on s{set}", zones(0, count - 1))?;
         }
         writeln!(f, "{}}}", if mesh.levels.is_some() { "    levels k\n" } else { "" })
     }
@@ -327,6 +342,9 @@ impl Stencil {
             Some((first, Some(by))) => writeln!(f, "    levels {first}..nk + {by}")?,
             Some((only, None)) => writeln!(f, "    level {only}")?,
             None => {}
+        }
+        if let Some((first, last)) = self.zones {
+            writeln!(f, "    zones {}", zones(first, last))?;
         }
         for (number, value) in self.lets.iter().enumerate() {
             writeln!(f, "    let x{number} = {}", In(mesh, value))?;

@@ -19,7 +19,7 @@
 //! 9. Paths have no steps, and nothing sweeps. Each hop goes through a slot of a map that is there, from the set where the hop before
 //!    it led; without levels there is no shift of them.
 //! 10. A read leads to the set where its field is at home, and takes a part that the field has; numbers without a home are read
-//!     through no hops. A use leads back to the stencil's own set. [`Node::Present`] asks about hops.
+//!     through no hops. Zones are those of the stencil's set. A use leads back to the stencil's own set. [`Node::Present`] asks about hops.
 //! 11. Each store has a write beside it. What is assigned is `out` or `inout`, on the stencil's own set, each of its parts once;
 //!     what is added is `inc`, a part of it, along a path to its set, on the level at hand; what is folded is `reduce`, once.
 //!
@@ -35,6 +35,7 @@ mod tests;
 
 use super::{Body, Field, FieldId, Kind, Levels, Mesh, Node, Origin, Path, Phase, Role, SetId, Stencil, Store};
 use crate::ir::Handle;
+use crate::ir::mesh::Zones;
 pub use mesh::Stages;
 use mesh::{end, width};
 use std::collections::BTreeSet;
@@ -139,6 +140,7 @@ impl<'a> Checker<'a> {
             ensure(levels.kind() == Kind::Bool, || "levels: no truth says which are computed".to_owned())?;
             ensure(levels.reads().next().is_none(), || "levels: fields say which are computed".to_owned())?;
         }
+        stencil.zones.map_or(Ok(()), |zones| self.zones(zones))?;
         for print in &stencil.prints {
             self.body(&print.body, defs, false).map_err(|rule| format!("print {}: {rule}", print.label.as_told()))?;
         }
@@ -149,6 +151,17 @@ impl<'a> Checker<'a> {
             GridOrMesh::Grid => self.order(),
             GridOrMesh::SomeMesh | GridOrMesh::Mesh { .. } => self.no_sweeps(),
         }
+    }
+
+    /// Whether there are such zones.
+    fn zones(&self, zones: Zones) -> Result<(), String> {
+        let there_are = match self.through {
+            GridOrMesh::Grid => 0,
+            GridOrMesh::SomeMesh => usize::MAX,
+            GridOrMesh::Mesh { mesh, over } => mesh.sets[over].zones.len(),
+        };
+        let fits = zones.first <= zones.last && usize::from(zones.last) < there_are;
+        ensure(fits, || format!("zones {} to {} of {there_are}", zones.first, zones.last))
     }
 
     /// Whether a field may be stored so many times.
@@ -268,6 +281,10 @@ impl<'a> Checker<'a> {
             Node::Present { path } => {
                 self.end(path)?;
                 kind == Kind::Bool && !constant && !path.hops().is_empty()
+            }
+            Node::InZone(zones) => {
+                self.zones(*zones)?;
+                kind == Kind::Bool && !constant
             }
             Node::Read { field, path, part } => {
                 let (number, count) = (field.index(), self.stencil.fields.len());

@@ -129,7 +129,7 @@ fn tables_and_each_kind_of_memory_are_told_apart() {
     let kernel = kernel(|own, thread| {
         let table = array(own, "table", (Type::I32, false), Meaning::Table(0));
         let patterns = array(own, "patterns", (Type::one(Element::U8), false), Meaning::Table(1));
-        let users = array(own, "users", (Type::I32, false), Meaning::Mesh(MeshData::Users(Handle::new(0))));
+        let users = array(own, "users", (Type::I32, false), Meaning::Mesh(MeshData::Users(Handle::new(0), None)));
         map = Some(users);
         let a = array(own, "a", (REAL, false), Meaning::Input(Handle::new(0)));
         let (tile, kept) = (own.shared("tile", REAL, 64), own.local("kept", REAL, 2));

@@ -7,8 +7,10 @@ mod index;
 mod mistaken;
 mod trail;
 mod write;
+mod zone;
 
 pub use hole::{PRESENT, SIZE};
+pub use zone::IN_ZONE;
 
 use super::scope::Binding;
 use super::{Found, Lowering};
@@ -87,7 +89,7 @@ impl<'a> Lowering<'a> {
         for part in &mesh.parts {
             match part {
                 MeshPart::Set(names) => names.iter().for_each(|name| self.add_set(&mut declared.mesh, name)),
-                MeshPart::Map(_) => {}
+                MeshPart::Map(_) | MeshPart::Zones(..) => {}
                 MeshPart::Levels(axis) if axis.text != "k" => {
                     self.tell(wrong(axis.span, "the levels of a mesh are called `k`", "write `levels k`"));
                 }
@@ -95,9 +97,11 @@ impl<'a> Lowering<'a> {
             }
         }
         for part in &mesh.parts {
-            if let MeshPart::Map(map) = part {
-                self.add_map(&mut declared, map);
-            }
+            match part {
+                MeshPart::Map(map) => self.add_map(&mut declared, map),
+                MeshPart::Zones(names, set) => self.add_zones(&mut declared.mesh, names, set),
+                MeshPart::Set(_) | MeshPart::Levels(_) => None,
+            };
         }
         declared
     }
@@ -107,7 +111,7 @@ impl<'a> Lowering<'a> {
             let found = Diagnostic::error(name.span, format!("the mesh `{}` has two sets `{}`", mesh.name, name.text));
             return self.tell(found.label("again here").note(mesh.sets[before].span, "first here"));
         }
-        mesh.sets.add(Set { name: name.text.clone(), span: name.span });
+        mesh.sets.add(Set { name: name.text.clone(), zones: Vec::new(), span: name.span });
     }
 
     fn add_map(&mut self, declared: &mut Declared, map: &'a ast::MeshMap) -> Found<()> {

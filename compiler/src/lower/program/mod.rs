@@ -138,6 +138,7 @@ impl<'a> Programmer<'_, 'a> {
             Statement::Reduce(reduce) => self.belongs_into_a_stencil(reduce.span, "reduce"),
             Statement::SumsByLevel(span) => self.belongs_into_a_stencil(*span, "sums by level"),
             Statement::Levels(levels) => self.belongs_into_a_stencil(levels.span, "levels"),
+            Statement::Zones(zones) => self.belongs_into_a_stencil(zones.span, "zones"),
         }
     }
 

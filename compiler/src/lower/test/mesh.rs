@@ -23,6 +23,9 @@ use crate::ir::{
 use crate::source::Span;
 use std::collections::{BTreeMap, HashSet};
 
+/// The field that tells zones.
+const ZONE: &str = "zone";
+
 /// The levels of a test that does not say how many.
 const DEPTH: usize = 6;
 
@@ -147,6 +150,7 @@ impl<'a> Tests<'a> {
             let is_plain = lives_on_a_set(&subject.facade.fields[*field]);
             inputs.extend(own.map(|own| if is_plain { own.verified("lowering") } else { own }));
         }
+        let zones = self.zones(test, outline, subject, &given, &mut lets);
         let mut checks = Vec::new();
         let mut passed: Vec<&'a ast::Let> = outline.before.clone();
         for part in &outline.after {
@@ -155,7 +159,8 @@ impl<'a> Tests<'a> {
                 TestPart::Expect(truth, span) => {
                     checks.extend(self.check_somewhere(subject, &sets, &passed, (*truth, *span), &mut lets));
                 }
-                TestPart::Grid(..) | TestPart::Made(..) | TestPart::Depth(..) | TestPart::TestedCall(_) => {}
+                TestPart::Grid(..) | TestPart::Made(..) | TestPart::Depth(..) | TestPart::Zone(..) => {}
+                TestPart::TestedCall(_) => {}
             }
         }
         self.tell_of_lets(&passed, lets);
@@ -163,7 +168,7 @@ impl<'a> Tests<'a> {
         if has_error(&self.told.diagnostics[before..]) {
             return None;
         }
-        let all = inputs.iter().chain(checks.iter().map(|check| &check.stencil));
+        let all = inputs.iter().chain(zones.iter().map(|(_, own)| own)).chain(checks.iter().map(|check| &check.stencil));
         if let Some(found) = all.map(|own| &own.stencil).find_map(|own| values(own, "this test", test.title.span)) {
             return self.report(found.help("expect less at once: a file may have several tests"));
         }
@@ -177,6 +182,7 @@ impl<'a> Tests<'a> {
             levels,
             settings: settings.verified("lowering"),
             inputs,
+            zones,
             from_zero: not_given.cloned().collect(),
             checks: checks
                 .into_iter()
@@ -185,11 +191,54 @@ impl<'a> Tests<'a> {
         })
     }
 
+    /// What says in which zone each element is, set by set.
+    fn zones(
+        &mut self,
+        test: &'a ast::Test,
+        outline: &Outline<'a>,
+        subject: &'a Subject<'a>,
+        given: &Given<'a>,
+        lets: &mut Lets,
+    ) -> Vec<(String, MeshStencil)> {
+        let mut found: Vec<(String, MeshStencil)> = Vec::new();
+        for part in &test.parts {
+            let TestPart::Zone(name, value, span) = part else { continue };
+            let mesh = &subject.declared.mesh;
+            let mut builder = Lowering::new(self.globals, "", "");
+            let set = builder.zoned_set(mesh, name);
+            self.told.take(&mut builder);
+            let Some(set) = set else { continue };
+            if found.iter().any(|(own, _)| *own == name.text) {
+                let again = wrong(*span, format!("the zones of `{}` are given twice", name.text), "again here");
+                self.told.diagnostics.push(again.help("leave one of them out"));
+                continue;
+            }
+            let home = Some(Home { set, map: None, parts: 1, width: 1 });
+            let place = Place { horizontal: true, levels: Levels::None, home };
+            let mut builder = self.over_set(subject, set, &test.title.text);
+            builder.declare_before(subject, given);
+            let unknown = builder.lets_before(&outline.before, subject, given, lets);
+            builder.check_given_before(*value, subject, given);
+            builder.input_over_mesh(*value, &new_field(ZONE, Role::In, place, Stored::Int, name.span));
+            let Some(mut own) = self.own_stencil(builder, unknown, lets) else { continue };
+            if own.stencil.bodies().any(|body| body.iter().any(|(_, node)| matches!(node, Node::InZone(_)))) {
+                let found = wrong(*span, "this says in which zone each element is", "and asks for it");
+                self.told.diagnostics.push(found.help("make it of `i`, `position` and fields that come with the mesh"));
+                continue;
+            }
+            // It is computed where nobody knows of zones yet.
+            own.mesh.sets.values_mut().for_each(|set| set.zones.clear());
+            found.push((name.text.clone(), own.verified("lowering")));
+        }
+        found
+    }
+
     /// Refuses what is said of a mesh in a test on a grid.
     pub(super) fn refuse_mesh(&mut self, test: &ast::Test, name: &str) {
         for part in &test.parts {
             let (span, help) = match part {
                 TestPart::Made(.., span) => (*span, "give the extents of the grid: `grid(12, 10, 6)`"),
+                TestPart::Zone(.., span) => (*span, "a grid has no zones: leave this out"),
                 TestPart::Depth(_, span) => (*span, "levels are the third number of a grid: `grid(12, 10, 6)`"),
                 TestPart::Grid(..) | TestPart::TestedCall(_) | TestPart::Let(_) | TestPart::Expect(..) => continue,
             };
@@ -214,7 +263,8 @@ impl<'a> Tests<'a> {
                         return self.report(found.help("write a test for each"));
                     }
                 },
-                TestPart::Depth(..) | TestPart::TestedCall(_) | TestPart::Let(_) | TestPart::Expect(..) => {}
+                TestPart::Depth(..) | TestPart::Zone(..) | TestPart::TestedCall(_) => {}
+                TestPart::Let(_) | TestPart::Expect(..) => {}
             }
         }
         let Some((name, sizes, span)) = own else { return Some(None) };

@@ -194,7 +194,7 @@ impl<'a> Tests<'a> {
         let mut expects = 0;
         for part in &test.parts {
             match (part, subject) {
-                (TestPart::Grid(..) | TestPart::Made(..) | TestPart::Depth(..), _) => {}
+                (TestPart::Grid(..) | TestPart::Made(..) | TestPart::Depth(..) | TestPart::Zone(..), _) => {}
                 (TestPart::Let(binding), None) => before.push(binding),
                 (TestPart::Let(_), Some(_)) => after.push(part),
                 (TestPart::TestedCall(own), None) => subject = Some(own),
@@ -283,7 +283,7 @@ impl<'a> Tests<'a> {
         let after = outline.after.iter().flat_map(|part| match part {
             TestPart::Let(binding) => &binding.names[..],
             TestPart::Expect(..) | TestPart::Grid(..) | TestPart::Made(..) => &[],
-            TestPart::Depth(..) | TestPart::TestedCall(_) => &[],
+            TestPart::Depth(..) | TestPart::Zone(..) | TestPart::TestedCall(_) => &[],
         });
         let unused = before.filter(|name| inputs.contains(&name.span)).chain(after);
         for name in unused.filter(|name| checks.contains(&name.span)) {
@@ -361,7 +361,8 @@ impl<'a> Lowering<'a> {
                 TestPart::Expect(truth, span) => {
                     expectations.extend(self.expectation(*truth, *span, expectations.len()));
                 }
-                TestPart::Grid(..) | TestPart::Made(..) | TestPart::Depth(..) | TestPart::TestedCall(_) => {}
+                TestPart::Grid(..) | TestPart::Made(..) | TestPart::Depth(..) | TestPart::Zone(..) => {}
+                TestPart::TestedCall(_) => {}
             }
         }
         self.check_params(stencil);

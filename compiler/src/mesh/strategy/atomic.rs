@@ -44,15 +44,22 @@ impl Strategy for Atomic {
         let adds: Vec<Vec<Add>> = paths.clone().map(|path| group.along(path)).collect();
         let runs: Vec<Vec<Run>> = adds.iter().map(|adds| Run::all(&writer, &fields, adds)).collect();
         let all_stay = runs.iter().flatten().any(|run| run.lanes > 1);
-        let (element, is_there) = if all_stay {
+        let (element, items, is_there) = if all_stay {
             // All lanes take part in turning.
             let item = writer.own.name("item", writer.item());
-            let n = writer.size(set);
+            let range = writer.own_range();
+            let n = range.as_ref().map_or_else(|| writer.size(set), |own| own.n);
             let is_there = writer.own.name("is_there", item.less(n));
             let element = is_there.picks(item, n.minus(1));
-            (writer.own.name(&stencil.mesh.sets[set].name, element), Some(is_there))
+            let element = match range {
+                Some(own) => own.first.plus(element),
+                None => element,
+            };
+            let element = writer.own.name(&stencil.mesh.sets[set].name, element);
+            (element, Items::Set(set, stencil.stencil.zones), Some(is_there))
         } else {
-            (writer.thread_of(set), None)
+            let (element, items) = writer.thread_of_own();
+            (element, items, None)
         };
         writer.find_level();
         writer.set_index(&[], element);
@@ -89,7 +96,7 @@ impl Strategy for Atomic {
                 writer.when_if(is_somewhere, |writer| writer.own.atomic_add(array, place, vec![value]));
             }
         }
-        Ok(vec![writer.finish("a thread an element, which adds atomically", Items::Set(set), fields)])
+        Ok(vec![writer.finish("a thread an element, which adds atomically", items, fields)])
     }
 }
 

@@ -60,7 +60,7 @@ impl Strategy for Owner {
             writer.own.give_up();
             sums.store(&mut writer, target, &|_| true);
             let what = format!("a thread a {set_name}, which gathers what is added to it");
-            let items = if is_sparse { Items::Targets(group.number) } else { Items::Set(group.target) };
+            let items = if is_sparse { Items::Targets(group.number) } else { Items::Set(group.target, None) };
             let in_place = task.in_place(fields.clone(), is_sparse);
             writer.finish(&what, items, in_place)
         };

@@ -115,9 +115,9 @@ impl Between {
 }
 
 fn written(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
-    let (stencil, set) = (task.stencil, task.stencil.set());
+    let stencil = task.stencil;
     let mut writer = Writer::new(task, choices, &format!("{}_values", stencil.stencil.name));
-    let element = writer.thread_of(set);
+    let (element, items) = writer.thread_of_own();
     writer.find_level();
     writer.set_index(&[], element);
     let between = Between::new(&mut writer, group, true);
@@ -129,7 +129,7 @@ fn written(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
         let place = between.place(&mut writer, between.paths.times(element).plus(path));
         between.store(&mut writer, place, &values);
     }
-    writer.finish("a thread an element, which writes what it adds", Items::Set(set), Vec::new())
+    writer.finish("a thread an element, which writes what it adds", items, Vec::new())
 }
 
 fn gathered(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
@@ -149,7 +149,7 @@ fn gathered(task: &MeshTask, choices: &MeshChoices, group: &Group) -> Kernel {
     places.each(&mut writer, entry_here, |writer, _, entry| add(writer, group, &between, &sums, entry));
     sums.store(&mut writer, target, &|_| true);
     let (what, in_place) = (format!("a thread a {set_name}, which gathers"), task.in_place(group.fields(), false));
-    writer.finish(&what, Items::Set(group.target), in_place)
+    writer.finish(&what, Items::Set(group.target, None), in_place)
 }
 
 /// Adds what lies at an entry to the sums: where paths add to the same numbers, it does not matter which one it was, but for signs.

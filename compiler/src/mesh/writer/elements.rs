@@ -1,12 +1,25 @@
 //! Elements: their numbers, and where hops lead from them.
 
 use super::Writer;
-use crate::ir::mesh::Missing;
+use crate::ir::mesh::{Missing, Zones};
 use crate::ir::{Hop, Path, Relation, SetId};
 use crate::kernel::build::Computing;
+use crate::mesh::Items;
 use crate::kernel::{MeshData, PieceTable, Type, ValueId};
 
-impl Writer<'_> {
+/// The elements of some zones.
+pub struct OwnRange<'a> {
+    /// The name of their set.
+    pub name: &'a str,
+    /// How many there are.
+    pub n: ValueId,
+    /// The number of the first.
+    pub first: ValueId,
+    /// What threads go through.
+    pub items: Items,
+}
+
+impl<'a> Writer<'a> {
     /// Says which element hops lead to.
     pub fn set_index(&mut self, hops: &[Hop], element: ValueId) {
         self.scope().raw.insert(hops.to_vec(), element);
@@ -18,6 +31,49 @@ impl Writer<'_> {
         let n = self.size(set);
         let wish = &self.task.stencil.mesh.sets[set].name;
         self.item_below(wish, n)
+    }
+
+    /// A thread an element of the stencil's own set, of those that it computes: its number, and what the threads go through.
+    pub fn thread_of_own(&mut self) -> (ValueId, Items) {
+        let Some(own) = self.own_range() else {
+            let set = self.task.stencil.set();
+            return (self.thread_of(set), Items::Set(set, None));
+        };
+        let item = self.item_below("item", own.n);
+        (self.own.name(own.name, own.first.plus(item)), own.items)
+    }
+
+    /// The elements of the stencil's own set that it computes, if they are those of some zones.
+    pub fn own_range(&mut self) -> Option<OwnRange<'a>> {
+        let (set, zones) = (self.task.stencil.set(), self.task.stencil.stencil.zones?);
+        let n = self.count("items", MeshData::Items);
+        let first = self.count("first", MeshData::First);
+        let name = &self.task.stencil.mesh.sets[set].name;
+        Some(OwnRange { name, n, first, items: Items::Set(set, Some(zones)) })
+    }
+
+    /// Whether the element where hops lead is in one of some zones of the stencil's own set: its number tells.
+    pub fn in_zone(&mut self, zones: Zones, hops: &[Hop]) -> ValueId {
+        let set = self.task.stencil.set();
+        let own = &self.task.stencil.mesh.sets[set];
+        let element = self.index(hops);
+        let first_of = |writer: &mut Self, zone: u8| {
+            let wish = format!("{}_of_{}", own.name, own.zones[usize::from(zone)].name);
+            writer.count(&wish, MeshData::Zone(set, zone))
+        };
+        let mut truths = Vec::new();
+        if zones.first > 0 {
+            let first = first_of(self, zones.first);
+            truths.push(self.own.term(element.is(Relation::Ge, first)));
+        }
+        if usize::from(zones.last) + 1 < own.zones.len() {
+            let end = first_of(self, zones.last + 1);
+            truths.push(self.own.term(element.is(Relation::Lt, end)));
+        }
+        match self.own.all(truths) {
+            Some(truth) => truth,
+            None => self.own.truth(true),
+        }
     }
 
     /// How many elements a set has.

@@ -175,6 +175,7 @@ impl Writer<'_> {
                     let Some(known) = self.find(|scope| scope.values.get(&key)) else { return Some(key) };
                     known
                 }
+                Node::InZone(zones) => self.in_zone(*zones, at.hops()),
                 Node::Present { path } => self.present(node, at.then(path).hops()),
                 Node::Param(param) => {
                     let own = &self.task.stencil.stencil.params[*param];

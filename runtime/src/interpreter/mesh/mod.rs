@@ -87,11 +87,14 @@ fn run<R: Real + Row>(
     }
     let set = job.stencil.set();
     let elements = job.mesh.size(set);
+    let zones = job.stencil.stencil.zones;
+    let is_computed = |element: &usize| zones.is_none_or(|zones| zones.contain(job.mesh.zone(set, *element)));
+    let number_computed = if zones.is_none() { elements } else { (0..elements).filter(is_computed).count() };
     let known = Known::new(&job.stencil.stencil, job.precision, job.levels, job.params);
     let mut leaves: Vec<Vec<f64>> = vec![Vec::new(); job.stencil.writes.len()];
     for (leaf, write) in leaves.iter_mut().zip(&job.stencil.writes) {
         if matches!(write.how, How::Reduce(_)) {
-            *leaf = memory::filled(0.0, elements * job.computed.len(), "the numbers to reduce")?;
+            *leaf = memory::filled(0.0, number_computed * job.computed.len(), "the numbers to reduce")?;
         }
     }
     for (number, level) in job.computed.clone().enumerate() {
@@ -100,6 +103,7 @@ fn run<R: Real + Row>(
             job.stencil.writes.iter().map(|write| target(&mut tape, &write.how)).collect();
         let chunks: Vec<Range<usize>> =
             (0..elements).step_by(CHUNK).map(|first| first..elements.min(first + CHUNK)).collect();
+        let mut met = 0;
         // So many at once that all threads have work, and results do not pile up.
         for some in chunks.chunks(64 * rayon::current_num_threads()) {
             let computed: Vec<_> = some
@@ -111,13 +115,15 @@ fn run<R: Real + Row>(
                 })
                 .collect();
             for (chunk, (ways, values)) in some.iter().zip(&computed) {
-                for (at, element) in chunk.clone().enumerate() {
+                for (at, element) in chunk.clone().enumerate().filter(|(_, element)| is_computed(element)) {
+                    let rank = met;
+                    met += 1;
                     for (store, write) in job.stencil.writes.iter().enumerate() {
                         let field = job.stencil.stencil.stores[store].field;
                         let place = job.stencil.stencil.fields[field].place;
                         let to = match (&write.how, targets[store]) {
                             (How::Reduce(_), _) => {
-                                leaves[store][element * job.computed.len() + number] = values[store].number(at);
+                                leaves[store][rank * job.computed.len() + number] = values[store].number(at);
                                 continue;
                             }
                             (How::Assign | How::Add(_), None) => element,
@@ -244,6 +250,18 @@ fn rows<R: Real + Row>(job: &MeshJob, tape: &Tape, elements: Range<usize>) -> (V
             Instruction::Present { way, into } => {
                 let row = &mut slots.truth[into.at(0)];
                 row.iter_mut().zip(&ways[*way]).for_each(|(row, &element)| *row = u8::from(element != HOLE));
+            }
+            Instruction::InZone { zones, way, into } => {
+                let set = job.stencil.set();
+                let is_in = |element: usize| u8::from(zones.contain(job.mesh.zone(set, element)));
+                let row = &mut slots.truth[into.at(0)];
+                match way {
+                    None => row.iter_mut().zip(elements.clone()).for_each(|(row, element)| *row = is_in(element)),
+                    // Through a hole nobody looks.
+                    Some(way) => row.iter_mut().zip(&ways[*way]).for_each(|(row, &element)| {
+                        *row = usize::try_from(element).map_or(0, is_in);
+                    }),
+                }
             }
             Instruction::Compute { node, of, operands, into } => {
                 compute(node, *of, *operands, (into.kind, into.at(0)), cells, &mut slots);

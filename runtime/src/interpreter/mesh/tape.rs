@@ -7,6 +7,7 @@ use super::super::program::{Slot, Source};
 use std::collections::HashMap;
 use stencilc_compiler::analysis::levels::Known;
 use stencilc_compiler::depth::needed_first;
+use stencilc_compiler::ir::mesh::Zones;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Body, DefId, FieldId, Handle, Hop, Kind, Levels, MeshStencil, Node, NodeId, Path};
 
@@ -29,6 +30,8 @@ pub enum Instruction<'a> {
     Read { field: FieldId, way: Option<usize>, level: usize, part: u32, into: Slot },
     /// Whether a way leads to elements.
     Present { way: usize, into: Slot },
+    /// Whether the elements where a way leads are in some zones of the stencil's set.
+    InZone { zones: Zones, way: Option<usize>, into: Slot },
     /// Computes a node of as many operands as it has; the first is `of` some kind.
     Compute { node: &'a Node, of: Kind, operands: [Source; 3], into: Slot },
 }
@@ -142,6 +145,11 @@ impl<'a> Writer<'a> {
                     Source::Slot { slot: into, i: 0, j: 0 }
                 }
             },
+            Node::InZone(zones) => {
+                let (way, into) = (self.way(&at.0), self.slot(Kind::Bool));
+                self.tape.instructions.push(Instruction::InZone { zones: *zones, way, into });
+                Source::Slot { slot: into, i: 0, j: 0 }
+            }
             Node::Use { def, path } => self.values[&(*def, moved(at, path))],
             Node::Choose { condition, yes, no } if matches!(sources[condition.index()], Source::Value(_)) => {
                 let is_true = matches!(sources[condition.index()], Source::Value(Value::Bool(true)));

@@ -62,7 +62,7 @@ pub(crate) fn steps(program: &Program) -> Vec<Step> {
 /// The declared variables whose old values may stay on some levels, where a call writes them.
 pub(super) fn kept<'a>(program: &'a Program, call: &'a Call) -> impl Iterator<Item = VariableId> {
     // A chain computes all levels.
-    let is_kept = program.stencils.get(call.stencil).is_some_and(leaves_levels);
+    let is_kept = program.stencils.get(call.stencil).is_some_and(|own| leaves_levels(own) || own.zones.is_some());
     call.writes().filter(move |id| is_kept && program.variables[*id].role.is_some())
 }
 

@@ -51,6 +51,16 @@ impl Pieces {
         }
     }
 
+    /// The same, where the first element that leads anywhere has this number.
+    pub fn counted_from(mut self, first: u32) -> Self {
+        let elements = match &mut self {
+            Self::Tiles(tiles) => &mut tiles.elements,
+            Self::Blocks(blocks) => &mut blocks.elements,
+        };
+        elements.iter_mut().for_each(|element| *element += first);
+        self
+    }
+
     /// What the largest have.
     pub fn largest(&self) -> Largest {
         let most = |starts: &[u32]| starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize).max().unwrap_or(0);

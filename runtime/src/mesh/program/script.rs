@@ -2,7 +2,7 @@
 
 use super::live::{Step, kept};
 use super::numbers::Scope;
-use super::{MeshProblem, wrong};
+use super::MeshProblem;
 use crate::array::{Data, Element};
 use crate::driver::{Before, NumberOf, Script, Uses, Write};
 use crate::{Error, Result};
@@ -157,15 +157,22 @@ impl Script for MeshScript {
 
     fn region(&self, stage: usize, params: &[Value], variable: VariableId) -> Result<Option<u64>> {
         let levels = self.problem.program.program.variables[variable].place.levels;
-        let computed = self.problem.computed(self.stages[stage].call.stencil, params)?;
-        if levels == Levels::None || computed.len() == levels.count(self.problem.levels) {
+        let call = &self.stages[stage].call;
+        let computed = self.problem.computed(call.stencil, params)?;
+        let is_whole = levels == Levels::None || computed.len() == levels.count(self.problem.levels);
+        let computed = if is_whole { 0..0 } else { computed };
+        // What is added to is written everywhere.
+        let stencil = self.stencil(call);
+        let mut written = stencil.fields.iter().zip(&call.fields).filter(|(_, own)| own.written == Some(variable));
+        let is_assigned = written.any(|((_, field), _)| matches!(field.role, Role::Out | Role::InOut));
+        let zones = stencil.zones.filter(|_| is_assigned);
+        if is_whole && zones.is_none() {
             return Ok(None);
         }
-        let [start, end] = [computed.start, computed.end].map(u32::try_from);
-        match (start, end) {
-            (Ok(start), Ok(end)) => Ok(Some(u64::from(start) << 32 | u64::from(end))),
-            _ => Err(wrong("there are too many levels".to_owned())),
-        }
+        // As many bits as there can be levels and zones.
+        let numbers = [computed.start, computed.end].map(|level| (level as u64, 24));
+        let zones = zones.map_or([0, 0], |zones| [zones.first + 1, zones.last + 1]).map(|zone| (u64::from(zone), 8));
+        Ok(Some(numbers.into_iter().chain(zones).fold(0, |region, (number, bits)| region << bits | number)))
     }
 
     fn is_number(&self, variable: VariableId) -> bool {

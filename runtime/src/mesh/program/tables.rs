@@ -5,42 +5,48 @@ use crate::mesh::inverse::Inverse;
 use crate::mesh::slots::Slot;
 use crate::mesh::{Bound, HOLE, Map, Mesh, Set};
 use crate::{Error, Result};
+use super::pieces::Pieces;
 use rayon::prelude::*;
-use stencilc_compiler::ir::{Path, SetId};
+use std::ops::Range;
+use stencilc_compiler::ir::Path;
 use stencilc_compiler::kernel::MeshTable;
-use stencilc_compiler::mesh::{Degrees, Dictionary};
+use stencilc_compiler::mesh::{Cut, Degrees, Dictionary, Group};
 
 /// Who leads to which target, along the paths of a group.
 pub struct InverseMap {
     /// A mesh of one map: from an element along each path.
-    pub(super) mesh: Mesh,
+    mesh: Mesh,
+    /// The first element, where those of some zones alone lead anywhere; its number in `mesh` is 0.
+    first: usize,
     paths: Vec<Path>,
     inverse: Inverse,
 }
 
 impl InverseMap {
-    /// Elements of `from` lead along `paths` to those of `to`. `users` are the user's numbers of the elements, in whose
+    /// Those who add lead along the paths of a group to its targets. `users` are the user's numbers of the elements of their set, in whose
     /// order things are added.
     ///
     /// # Errors
     /// There are too many.
-    pub fn new(bound: &Bound, from: SetId, to: SetId, paths: &[Path], users: &[u32]) -> Result<Self> {
-        let (elements, arity) = (bound.size(from), paths.len());
+    pub fn new(bound: &Bound, group: &Group, users: &[u32]) -> Result<Self> {
+        let Group { from, target, paths, .. } = group;
+        let Range { start: first, end } = bound.range(*from, group.zones);
+        let (elements, arity) = (end - first, paths.len());
         let mut table = vec![HOLE; elements * arity];
         table.par_chunks_mut(arity).enumerate().for_each(|(element, row)| {
             for (to, path) in row.iter_mut().zip(paths) {
-                *to = bound.walk(element as i32, path.hops());
+                *to = bound.walk((first + element) as i32, path.hops());
             }
         });
         let set = |name: &str, size| Set { name: name.to_owned(), size };
         let mesh = Mesh {
             origin: "increments".to_owned(),
-            sets: vec![set("elements", elements), set("targets", bound.size(to))],
+            sets: vec![set("elements", elements), set("targets", bound.size(*target))],
             maps: vec![Map { name: "paths".to_owned(), from: 0, to: 1, arity, table }],
             fields: Vec::new(),
         };
-        let inverse = Inverse::new(&mesh, &Slot::all(&mesh, 0), Some(users))?;
-        Ok(Self { mesh, paths: paths.to_vec(), inverse })
+        let inverse = Inverse::new(&mesh, &Slot::all(&mesh, 0), Some(&users[first..end]))?;
+        Ok(Self { mesh, first, paths: paths.to_vec(), inverse })
     }
 
     /// How many elements lead to a target.
@@ -81,13 +87,32 @@ impl InverseMap {
     }
 
     /// Who leads to a target: an element's number times the number of paths, plus the number of the path.
-    pub fn entries(&self, target: usize) -> &[u32] {
-        self.inverse.of(target)
+    pub fn entries(&self, target: usize) -> impl Iterator<Item = u32> {
+        self.inverse.of(target).iter().map(|&entry| self.entry(entry))
+    }
+
+    /// The element of an entry of the inverse.
+    fn element(&self, entry: u32) -> usize {
+        self.first + self.inverse.element(entry)
+    }
+
+    /// An entry of the inverse, by the element's own number.
+    fn entry(&self, entry: u32) -> u32 {
+        (self.first * self.paths.len()) as u32 + entry
+    }
+
+    /// Those who lead somewhere, in pieces, as `cut` says; where an ordering has parts of what is cut, each by itself.
+    ///
+    /// # Errors
+    /// Those of [`Pieces::new`].
+    pub(super) fn pieces(&self, cut: Cut, users: &[u32], parts: Option<&[u32]>) -> Result<Pieces> {
+        let users = &users[self.first..self.first + self.mesh.sets[0].size];
+        Ok(Pieces::new(&self.mesh, cut, users, parts)?.counted_from(self.first as u32))
     }
 
     /// The elements that lead to a target, each as often as it does.
     pub fn elements(&self, target: usize) -> impl Iterator<Item = usize> {
-        self.inverse.of(target).iter().map(|&entry| self.inverse.element(entry))
+        self.inverse.of(target).iter().map(|&entry| self.element(entry))
     }
 
     /// Elements by colours: no two of one lead to the same target.
@@ -95,7 +120,9 @@ impl InverseMap {
     /// # Errors
     /// There are too many.
     pub fn colours(&self) -> Result<Colouring> {
-        colour(&self.mesh, &Slot::all(&self.mesh, 0))
+        let mut colouring = colour(&self.mesh, &Slot::all(&self.mesh, 0))?;
+        colouring.elements.iter_mut().for_each(|element| *element += self.first as u32);
+        Ok(colouring)
     }
 
     /// A table. Kernels that are sparse have rows of the targets to which any element leads.
@@ -117,9 +144,9 @@ impl InverseMap {
                 offsets.push(narrow(self.inverse.entries.len())?);
                 offsets
             }
-            MeshTable::Entries => self.each(is_sparse, in_rows, |entry| entry as i32),
+            MeshTable::Entries => self.each(is_sparse, in_rows, |entry| self.entry(entry) as i32),
             MeshTable::Others => self.each(is_sparse, in_rows, |entry| {
-                let (element, place) = (self.inverse.element(entry), self.inverse.slot(entry));
+                let (element, place) = (self.element(entry), self.inverse.slot(entry));
                 let other = bound.walk(element as i32, self.paths[1 - place].hops());
                 if place == 0 { other } else { -2 - other }
             }),
@@ -143,7 +170,7 @@ impl InverseMap {
                     let entries = self.distinct_ends_of(bound, paths, target);
                     for (place, &entry) in self.inverse.of(target).iter().enumerate() {
                         for (number, path) in paths.iter().enumerate() {
-                            let end = bound.walk(self.inverse.element(entry) as i32, path.hops());
+                            let end = bound.walk(self.element(entry) as i32, path.hops());
                             let entry = entries.iter().position(|&entry| entry == end).unwrap_or(0);
                             let (word, bit) = shape.at(place, number);
                             row[word] |= ((entry as u32) << bit) as i32;
@@ -155,7 +182,7 @@ impl InverseMap {
                 if shape.is_short() { table.chunks(2).map(pair).collect() } else { table }
             }
             MeshTable::Leaf(path) => {
-                self.each(is_sparse, in_rows, |entry| bound.walk(self.inverse.element(entry) as i32, path.hops()))
+                self.each(is_sparse, in_rows, |entry| bound.walk(self.element(entry) as i32, path.hops()))
             }
         })
     }
@@ -176,7 +203,7 @@ impl InverseMap {
         let mut entries = Vec::new();
         for &entry in self.inverse.of(target) {
             for path in paths {
-                let end = bound.walk(self.inverse.element(entry) as i32, path.hops());
+                let end = bound.walk(self.element(entry) as i32, path.hops());
                 if !entries.contains(&end) {
                     entries.push(end);
                 }

@@ -14,7 +14,7 @@ use crate::given::{self, Cast, Given};
 use crate::interpreter::mesh::{MeshJob, interpret_mesh, len};
 use crate::mesh::made::{self, Division, Perturbed};
 use crate::mesh::order::positions;
-use crate::mesh::{Bound, Mesh};
+use crate::mesh::{Bound, Field, Mesh};
 use crate::problem::element_of;
 use crate::test::{Failure, First, defaults, goes_on_as, values_of, without_options};
 use crate::{Element, memory};
@@ -24,6 +24,7 @@ use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::Arc;
 use stencilc_compiler::analysis::levels::{Known, readable};
+use stencilc_compiler::ir::mesh::Zones;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{
     Body, FieldId, Handle, Levels, Made, MadeKind, MeshCheck, MeshProgram, MeshStencil, MeshTest, Node, OF_ELEMENT,
@@ -70,7 +71,7 @@ pub fn run(program: &MeshProgram, test: &MeshTest, mesh: Mesh, precision: Precis
     run_on(program, test, mesh, precision).map_err(without_options)
 }
 
-fn run_on(program: &MeshProgram, test: &MeshTest, mesh: Mesh, precision: Precision) -> Result<Report> {
+fn run_on(program: &MeshProgram, test: &MeshTest, mut mesh: Mesh, precision: Precision) -> Result<Report> {
     // What the test sets goes before the defaults.
     let mut values = defaults(&prepare(&program.program.numbers, precision, true), precision);
     let mut set = defaults(&prepare(&test.settings, precision, true), precision);
@@ -85,8 +86,9 @@ fn run_on(program: &MeshProgram, test: &MeshTest, mesh: Mesh, precision: Precisi
     for (size, _) in &own.sizes {
         own.program.numbers.params[*size].default = None;
     }
-    let bound = Bound::new(&program.mesh, &mesh)?;
     let levels = test.levels;
+    set_zones(program, test, &mut mesh, precision, &values)?;
+    let bound = Bound::new(&program.mesh, &mesh)?;
     let elements = Elements { program, mesh: &mesh, bound: &bound, levels, precision, values: &values };
     let mut arrays = BTreeMap::new();
     for input in &test.inputs {
@@ -111,7 +113,12 @@ fn run_on(program: &MeshProgram, test: &MeshTest, mesh: Mesh, precision: Precisi
         cast: Cast::Rounded,
         drawing: Drawing::Nothing,
     })?);
-    let watched = Watched { inner: Interpreter::new(Arc::clone(&problem)), levels: RefCell::new(0..levels), problem };
+    let watched = Watched {
+        inner: Interpreter::new(Arc::clone(&problem)),
+        levels: RefCell::new(0..levels),
+        zones: RefCell::default(),
+        problem,
+    };
     let mut driver = Driver::new(&watched).given()?;
     driver.finish()?;
     let mut results = BTreeMap::new();
@@ -123,8 +130,30 @@ fn run_on(program: &MeshProgram, test: &MeshTest, mesh: Mesh, precision: Precisi
         results.insert(variable.name.clone(), (data, role.is_written()));
     }
     let computed = watched.levels.borrow().clone();
-    let checks = test.checks.iter().map(|check| elements.failure(check, &results, &computed));
+    let zones = watched.zones.take();
+    let checks = test.checks.iter().map(|check| elements.failure(check, &results, &computed, &zones));
     Ok(Report { failures: checks.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect() })
+}
+
+/// Says in which zone each element is, where the test does.
+fn set_zones(
+    program: &MeshProgram,
+    test: &MeshTest,
+    mesh: &mut Mesh,
+    precision: Precision,
+    values: &BTreeMap<String, Value>,
+) -> Result<()> {
+    let mut without = program.mesh.clone();
+    without.sets.values_mut().for_each(|set| set.zones.clear());
+    let bound = Bound::new(&without, mesh)?;
+    for (set, zones) in &test.zones {
+        let elements = Elements { program, mesh, bound: &bound, levels: test.levels, precision, values };
+        let (name, Array { data, .. }) = elements.input(zones)?;
+        let set = mesh.set_named(set).ok_or_else(|| Error::input(format!("the mesh has no set `{set}`")))?;
+        mesh.fields.retain(|field| !(field.name == name && field.set == set && field.map.is_none()));
+        mesh.fields.push(Field { name, set, map: None, parts: 1, data });
+    }
+    Ok(())
 }
 
 /// So many zeros.
@@ -137,10 +166,15 @@ fn zero(element: Element, len: usize) -> Data {
     }
 }
 
+/// By variable: of which set it is, and the zones that calls compute of it; none if that are all elements.
+type Written = BTreeMap<VariableId, (SetId, Vec<Option<Zones>>)>;
+
 /// The interpreter, and the levels that all calls compute which write something declared.
 struct Watched {
     inner: Interpreter,
     levels: RefCell<Range<usize>>,
+    /// Of each output, of which set it is and the zones that calls compute of it.
+    zones: RefCell<Written>,
     problem: Arc<MeshProblem>,
 }
 
@@ -171,6 +205,12 @@ impl Backend for Watched {
             let own = self.problem.computed(call.stencil, &computed.params)?;
             let mut all = self.levels.borrow_mut();
             *all = all.start.max(own.start)..all.end.min(own.end);
+        }
+        let stencil = &self.problem.program.stencils[call.stencil];
+        for ((_, field), own) in stencil.stencil.fields.iter().zip(&call.fields).filter(|((_, own), _)| own.role == Role::Out) {
+            let Some(id) = own.written.filter(|id| variables[*id].role == Some(Role::Out)) else { continue };
+            let set = field.place.home.map_or(stencil.set(), |home| home.set);
+            self.zones.borrow_mut().entry(id).or_insert((set, Vec::new())).1.push(stencil.stencil.zones);
         }
         self.inner.compute(computed, arrays)
     }
@@ -297,7 +337,13 @@ impl Elements<'_> {
     }
 
     /// Nothing if an expectation holds.
-    fn failure(&self, check: &MeshCheck, results: &Results, computed: &Range<usize>) -> Result<Option<Failure>> {
+    fn failure(
+        &self,
+        check: &MeshCheck,
+        results: &Results,
+        computed: &Range<usize>,
+        zones: &Written,
+    ) -> Result<Option<Failure>> {
         let mut prepared = prepare(&check.stencil.stencil, self.precision, true);
         goes_on_as(&mut prepared, computed, self.levels);
         let whole = check.stencil.with(prepared);
@@ -309,10 +355,16 @@ impl Elements<'_> {
         let only = of_one(&whole, expectation.truth);
         let inputs = self.inputs(&only, find)?;
         let elements = self.bound.size(whole.set());
+        // Where all outputs of the set have numbers.
+        let is_there = |element: usize| {
+            let zone = self.bound.zone(whole.set(), element);
+            let mut own = zones.values().filter(|(set, _)| *set == whole.set());
+            own.all(|(_, all)| all.iter().any(|zones| zones.is_none_or(|zones| zones.contain(zone))))
+        };
         let (mut cells, mut failed, mut first) = (0, 0, None);
         for level in self.levels_of(&only, results, computed, 0..computed.end.max(self.levels))? {
             let truth = self.compute(&only, expectation.truth, &inputs, &(level..level + 1))?;
-            for element in 0..elements {
+            for element in (0..elements).filter(|&element| is_there(element)) {
                 cells += 1;
                 if truth.get(level * elements + element) == 0.0 {
                     failed += 1;

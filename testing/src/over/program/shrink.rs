@@ -22,6 +22,7 @@ pub fn smaller(program: &Program) -> Vec<Program> {
         add(&mut |own| change_action(&mut own.actions, n, &mut plainer));
     }
     for (n, stencil) in program.stencils.iter().enumerate() {
+        add(&mut |own| own.stencils[n].zones = None);
         for write in 0..stencil.writes.len() {
             add(&mut |own| drop_write(own, n, write));
         }

@@ -13,7 +13,7 @@ use crate::{Element, Error, Result};
 use std::ops::Range;
 use std::rc::Rc;
 use stencilc_compiler::cuda;
-use stencilc_compiler::ir::mesh::{Fold, How};
+use stencilc_compiler::ir::mesh::{Fold, How, Zones};
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Field, FieldId, Handle, Kind, Levels, MeshStencil, Precision, Role};
@@ -69,7 +69,8 @@ impl<M: Build> Kernels<M> {
         let writes = [writes, &unseen.iter().map(|(field, array)| (*field, array)).collect::<Vec<_>>()].concat();
         let mut work = Work { computed, reads, writes: &writes, leaves: Vec::new(), between: Vec::new() };
         for stencil in stages {
-            let count = self.renumbered.bound.size(stencil.set()) * work.computed.len();
+            let own = self.renumbered.bound.range(stencil.set(), stencil.stencil.zones);
+            let count = own.len() * work.computed.len();
             for (store, write) in stencil.stores() {
                 if let How::Reduce(fold) = write.how {
                     let element = element_of(fields[store.field].stored, self.problem.precision);
@@ -210,6 +211,10 @@ impl<M: Build> Kernels<M> {
                         arg
                     }
                     Meaning::Mesh(MeshData::Size(set)) => Arg::I32(narrow(self.renumbered.bound.size(*set))?),
+                    Meaning::Mesh(MeshData::Zone(set, zone)) => {
+                        let first = self.renumbered.bound.range(*set, Some(Zones { first: *zone, last: *zone })).start;
+                        Arg::I32(narrow(first)?)
+                    }
                     Meaning::Mesh(MeshData::Items) => Arg::I32(narrow(items.len())?),
                     Meaning::Mesh(MeshData::First) => Arg::I32(narrow(items.start)?),
                     Meaning::Mesh(MeshData::Table(..) | MeshData::Piece(_)) => {
@@ -220,8 +225,8 @@ impl<M: Build> Kernels<M> {
                         let leaves = work.leaves.iter().find(|own| own.field == *field);
                         address(leaves.ok_or_else(|| Error::check("a fold has no array"))?.numbers.buffer()?)
                     }
-                    Meaning::Mesh(MeshData::Users(set)) => {
-                        let users = self.users_of(*set)?;
+                    Meaning::Mesh(MeshData::Users(set, zones)) => {
+                        let users = self.users_of(*set, *zones)?;
                         let arg = address(&users);
                         held.push(users);
                         arg
@@ -243,7 +248,7 @@ impl<M: Build> Kernels<M> {
             let block = ready.lowered.code.threads;
             let (blocks, shared) = match ready.lowered.items {
                 Items::Pieces { shared, .. } => (items.len(), shared),
-                Items::Set(_) | Items::Targets(_) | Items::Colours(_) => {
+                Items::Set(..) | Items::Targets(_) | Items::Colours(_) => {
                     // Threads count in 32 bits, those of the last block that have nothing to do among them.
                     let threads = items.len() * column.unwrap_or(1);
                     narrow(threads.next_multiple_of(block as usize))?;

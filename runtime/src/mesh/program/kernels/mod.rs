@@ -27,7 +27,8 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
-use stencilc_compiler::ir::{MapId, SetId, VariableId};
+use stencilc_compiler::ir::mesh::Zones;
+use stencilc_compiler::ir::{MapId, MeshStencil, SetId, VariableId};
 use stencilc_compiler::mesh::{Chain, MeshChoices};
 pub use work::{Work, Works};
 
@@ -60,7 +61,7 @@ pub struct Kernels<M: Machine> {
     usages: RefCell<Vec<(String, Usage)>>,
     renumbered: Box<dyn Deref<Target = Renumbered>>,
     maps: RefCell<HashMap<MapId, Rc<M::Buffer>>>,
-    numbers: RefCell<HashMap<SetId, Rc<M::Buffer>>>,
+    numbers: RefCell<HashMap<(SetId, Option<Zones>), Rc<M::Buffer>>>,
     pool: Rc<Pool<M>>,
     calls: RefCell<HashMap<Key, Rc<Prepared<M>>>>,
     folds: RefCell<HashMap<&'static str, Rc<M::Kernel>>>,
@@ -208,7 +209,8 @@ impl<M: Build> Backend for Kernels<M> {
 
     fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<M::Recording>> {
         // What a reduction over nothing comes to is written from here.
-        let has_empty = self.problem.program.mesh.sets.handles().any(|set| self.renumbered.bound.size(set) == 0);
+        let is_empty = |own: &MeshStencil| self.renumbered.bound.range(own.set(), own.stencil.zones).is_empty();
+        let has_empty = self.problem.program.stencils.iter().any(is_empty);
         if self.records && !has_empty { self.machine.record(work) } else { Ok(None) }
     }
 

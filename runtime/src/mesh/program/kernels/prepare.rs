@@ -10,7 +10,8 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use stencilc_compiler::cuda;
-use stencilc_compiler::ir::{Handle, MapId, SetId};
+use stencilc_compiler::ir::mesh::Zones;
+use stencilc_compiler::ir::{MapId, SetId};
 use stencilc_compiler::kernel::{Meaning, MeshData, MeshTable};
 use stencilc_compiler::mesh::{Items, Kernel};
 
@@ -42,7 +43,7 @@ impl<M: Build> Kernels<M> {
         for own in printed.kernels {
             let pieces = match own.items {
                 Items::Pieces { group, cut, .. } => self.renumbered.pieces(&printed.groups[group], cut)?,
-                Items::Set(_) | Items::Targets(_) | Items::Colours(_) => None,
+                Items::Set(..) | Items::Targets(_) | Items::Colours(_) => None,
             };
             kernels.push(self.ready(own, &groups, pieces.as_deref())?);
         }
@@ -58,8 +59,8 @@ impl<M: Build> Kernels<M> {
         };
         let pieces = || pieces.ok_or_else(|| Error::check("a kernel of pieces has none"));
         let items = match &lowered.items {
-            Items::Set(set) => one(self.renumbered.bound.size(*set)),
-            Items::Targets(group) => one(groups[*group].targets()),
+            Items::Set(set, zones) => one(self.renumbered.bound.range(*set, *zones)),
+            Items::Targets(group) => one(0..groups[*group].targets()),
             Items::Colours(group) => {
                 let colours = groups[*group].colours()?;
                 colours.starts.windows(2).map(|ends| ends[0] as usize..ends[1] as usize).collect()
@@ -105,17 +106,16 @@ impl<M: Build> Kernels<M> {
         Ok(buffer)
     }
 
-    pub(super) fn users_of(&self, set: SetId) -> Result<Rc<M::Buffer>> {
-        if let Some(known) = self.numbers.borrow().get(&set) {
+    pub(super) fn users_of(&self, set: SetId, zones: Option<Zones>) -> Result<Rc<M::Buffer>> {
+        if let Some(known) = self.numbers.borrow().get(&(set, zones)) {
             return Ok(Rc::clone(known));
         }
-        let numbers: Vec<i32> = self.renumbered.users[set.index()].iter().map(|&user| user as i32).collect();
-        let buffer = self.upload_numbers("the user's numbers of elements", &numbers)?;
-        self.numbers.borrow_mut().insert(set, Rc::clone(&buffer));
+        let buffer = self.upload_numbers("the user's numbers of elements", &self.renumbered.users_of(set, zones))?;
+        self.numbers.borrow_mut().insert((set, zones), Rc::clone(&buffer));
         Ok(buffer)
     }
 }
 
-fn one(items: usize) -> Vec<Range<usize>> {
-    std::iter::once(0..items).collect()
+fn one(items: Range<usize>) -> Vec<Range<usize>> {
+    std::iter::once(items).collect()
 }

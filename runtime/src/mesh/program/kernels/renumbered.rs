@@ -5,15 +5,15 @@ use super::super::pieces::Pieces;
 use super::super::tables::InverseMap;
 use crate::Result;
 use crate::mesh::order::{Cuts, Ordering};
-use crate::mesh::{Bound, Mesh};
+use crate::mesh::{Bound, zone};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use stencilc_compiler::ir::mesh::How;
+use stencilc_compiler::ir::mesh::{How, Zones};
 use stencilc_compiler::ir::{Handle, Path, SetId};
 use stencilc_compiler::mesh::{Cut, Group};
 
-/// Who leads to which targets: from which set, along which paths.
-type Led = (SetId, Vec<Path>, Arc<InverseMap>);
+/// Who leads where: from which set, of which of its zones, along which paths.
+type Leading = (SetId, Option<Zones>, Vec<Path>);
 
 /// A mesh whose elements stand in some order on machines. Any number of threads may use it at once.
 pub struct Renumbered {
@@ -24,7 +24,7 @@ pub struct Renumbered {
     /// By set: the number of each element of the user's.
     pub(super) news: Vec<Vec<u32>>,
     /// What is known of increments.
-    inverse: Mutex<Vec<Led>>,
+    inverse: Mutex<HashMap<Leading, Arc<InverseMap>>>,
     /// What was cut, where that could be done.
     pieces: Mutex<HashMap<Piece, Option<Arc<Pieces>>>>,
     /// A set that the ordering has cut into parts, and where they begin.
@@ -32,7 +32,7 @@ pub struct Renumbered {
 }
 
 /// What is cut: who leads where along which paths, and how.
-type Piece = (SetId, Vec<Path>, Cut);
+type Piece = (Leading, Cut);
 
 impl Renumbered {
     /// The elements of a problem's mesh in some order.
@@ -40,11 +40,13 @@ impl Renumbered {
     /// # Errors
     /// The order is not one of the mesh.
     pub fn new(problem: &MeshProblem, ordering: &Ordering) -> Result<Self> {
-        let (declared, bare) = (&problem.program.mesh, Mesh { fields: Vec::new(), ..problem.mesh.clone() });
+        let (declared, bare) = (&problem.program.mesh, problem.mesh.bare());
         ordering.check(&bare)?;
         let mut ordering = ordering.clone();
         let mut bound = Bound::new(declared, &ordering.renumbered(&bare))?;
-        if ordering != Ordering::kept(&bare) && sort_by_targets(problem, &bound, &mut ordering) {
+        let by_targets = ordering != Ordering::kept(&bare) && sort_by_targets(problem, &bound, &mut ordering);
+        let by_zones = zone::sort(declared, &problem.bound, &bare, &mut ordering);
+        if by_targets || by_zones {
             bound = Bound::new(declared, &ordering.renumbered(&bare))?;
         }
         let users = declared.sets.iter().map(|(_, set)| {
@@ -59,21 +61,35 @@ impl Renumbered {
         Ok(Self { bound, users, news, inverse: Mutex::default(), pieces: Mutex::default(), parts })
     }
 
+    /// The user's numbers of the elements of a set. If zones are named, their elements are counted alone, in the order of these numbers.
+    pub(super) fn users_of(&self, set: SetId, zones: Option<Zones>) -> Vec<i32> {
+        let users = &self.users[set.index()];
+        let own = self.bound.range(set, zones);
+        if own.len() == users.len() {
+            return users.iter().map(|&user| user as i32).collect();
+        }
+        let mut elements: Vec<usize> = own.collect();
+        elements.sort_unstable_by_key(|&element| users[element]);
+        let mut numbers = vec![-1; users.len()];
+        elements.into_iter().zip(0..).for_each(|(element, number)| numbers[element] = number);
+        numbers
+    }
+
     /// Who leads to the targets of a group.
     pub(super) fn inverse(&self, group: &Group) -> Result<Arc<InverseMap>> {
-        let Group { from, target, paths, .. } = group;
-        if let Some((.., known)) = locked(&self.inverse).iter().find(|(set, own, _)| set == from && own == paths) {
+        let key = leading(group);
+        if let Some(known) = locked(&self.inverse).get(&key) {
             return Ok(Arc::clone(known));
         }
-        let own = Arc::new(InverseMap::new(&self.bound, *from, *target, paths, &self.users[from.index()])?);
-        locked(&self.inverse).push((*from, paths.clone(), Arc::clone(&own)));
+        let own = Arc::new(InverseMap::new(&self.bound, group, &self.users[group.from.index()])?);
+        locked(&self.inverse).insert(key, Arc::clone(&own));
         Ok(own)
     }
 
     /// Those who lead to the targets of a group, in pieces. Nothing if a piece is too large for numbers of 16 bits.
     pub(super) fn pieces(&self, group: &Group, cut: Cut) -> Result<Option<Arc<Pieces>>> {
-        let Group { from, target, paths, .. } = group;
-        let key = (*from, paths.clone(), cut);
+        let Group { from, target, .. } = group;
+        let key = (leading(group), cut);
         if let Some(known) = locked(&self.pieces).get(&key) {
             return Ok(known.clone());
         }
@@ -83,10 +99,15 @@ impl Renumbered {
             Cut::Blocks { .. } => from,
         };
         let parts = self.parts.as_ref().filter(|(own, _)| own == set).map(|(_, cuts)| &cuts.starts[..]);
-        let own = Pieces::new(&inverse.mesh, cut, &self.users[from.index()], parts).ok().map(Arc::new);
+        let own = inverse.pieces(cut, &self.users[from.index()], parts).ok().map(Arc::new);
         locked(&self.pieces).insert(key, own.clone());
         Ok(own)
     }
+}
+
+/// Who leads to the targets of a group.
+fn leading(group: &Group) -> Leading {
+    (group.from, group.zones, group.paths.clone())
 }
 
 /// What is known already: whoever panicked has left it whole.

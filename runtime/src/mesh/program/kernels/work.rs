@@ -160,7 +160,7 @@ impl Renumbered {
             let own = view.kernel(kernel, &groups)?;
             let by_colour = match &kernel.items {
                 Items::Colours(_) | Items::Pieces { cut: Cut::Blocks { .. }, .. } => true,
-                Items::Set(_) | Items::Targets(_) | Items::Pieces { cut: Cut::Tiles { .. }, .. } => false,
+                Items::Set(..) | Items::Targets(_) | Items::Pieces { cut: Cut::Tiles { .. }, .. } => false,
             };
             if by_colour {
                 colours = Some(colours.unwrap_or(0) + own.launches);
@@ -168,7 +168,8 @@ impl Renumbered {
             kernels.push(own);
         }
         let targets = groups.iter().map(|group| group.targets()).sum();
-        let targets = if groups.is_empty() { self.bound.size(stencil.set()) } else { targets };
+        let own = self.bound.range(stencil.set(), stencil.stencil.zones).len();
+        let targets = if groups.is_empty() { own } else { targets };
         Ok(Works { kernels, colours, targets })
     }
 }
@@ -239,7 +240,7 @@ impl View<'_> {
             .find_map(|what| if let Meaning::Mesh(MeshData::Between(group)) = what { Some(*group) } else { None });
         let pieces = match &kernel.items {
             Items::Pieces { group, cut, .. } => self.renumbered.pieces(&self.groups[*group], *cut)?,
-            Items::Set(_) | Items::Targets(_) | Items::Colours(_) => None,
+            Items::Set(..) | Items::Targets(_) | Items::Colours(_) => None,
         };
         let all = |count: usize| std::iter::once(0..count).collect::<Vec<Range<usize>>>();
         let (threads, ranges) = match (&kernel.items, walked) {
@@ -248,8 +249,10 @@ impl View<'_> {
                 let ranges = all(led_to.len());
                 (Threads::Targets(&groups[*group], Some(led_to)), ranges)
             }
-            (Items::Set(set), Some(group)) => (Threads::Targets(&groups[group], None), all(self.size(*set))),
-            (Items::Set(set), None) => (Threads::Elements, all(self.size(*set))),
+            (Items::Set(set, _), Some(group)) => (Threads::Targets(&groups[group], None), all(self.size(*set))),
+            (Items::Set(set, zones), None) => {
+                (Threads::Elements, vec![self.renumbered.bound.range(*set, *zones)])
+            }
             (Items::Colours(group), _) => {
                 let colours = groups[*group].colours()?;
                 let ranges = colours.starts.windows(2).map(|ends| ends[0] as usize..ends[1] as usize).collect();
@@ -265,9 +268,9 @@ impl View<'_> {
         let scattered = self.groups.iter().position(|group| group.fields() == kernel.in_place);
         let group = match (&kernel.items, walked.or(between)) {
             (Items::Targets(group) | Items::Colours(group) | Items::Pieces { group, .. }, _) => Some(*group),
-            (Items::Set(_), Some(group)) => Some(group),
-            (Items::Set(_), None) if kernel.in_place.is_empty() => None,
-            (Items::Set(_), None) => scattered,
+            (Items::Set(..), Some(group)) => Some(group),
+            (Items::Set(..), None) if kernel.in_place.is_empty() => None,
+            (Items::Set(..), None) => scattered,
         };
         let is_gather = walked.is_some() && between.is_some();
         let footprint = match group {

@@ -74,7 +74,7 @@ impl Threads<'_> {
             },
             At::Entries => {
                 if let Threads::Targets(inverse, _) = self {
-                    found.extend(inverse.entries(self.target(item)).iter().map(|&entry| entry as i32));
+                    found.extend(inverse.entries(self.target(item)).map(|entry| entry as i32));
                 }
             }
             At::Hops(all) => {
