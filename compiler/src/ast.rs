@@ -6,6 +6,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::ir::Stored;
 use crate::source::Span;
+use std::collections::BTreeMap;
 
 /// A handle of an expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,6 +26,8 @@ pub struct File {
     pub doc: String,
     /// What it declares, in order.
     pub items: Vec<Item>,
+    /// Where calls are computed, by these.
+    pub wheres: BTreeMap<ExprId, Where>,
     /// Its expressions.
     pub exprs: Exprs,
     /// Where what it imports begins in the text, if it imports something: the stencils, functions, constants, parameters and meshes of
@@ -234,6 +237,17 @@ pub struct Zones {
     /// The zones, in any order.
     pub names: Vec<Name>,
     /// Where that stands.
+    pub span: Span,
+}
+
+/// `on nudging, interior, levels 3..nk`
+#[derive(Debug)]
+pub struct Where {
+    /// The zones; all elements if none is named.
+    pub zones: Vec<Name>,
+    /// The levels, if they are said.
+    pub levels: Option<Levels>,
+    /// The whole of it.
     pub span: Span,
 }
 

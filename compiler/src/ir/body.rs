@@ -212,6 +212,21 @@ impl Body {
         self.nodes.iter().enumerate().map(|(index, node)| (NodeId::new(index), node))
     }
 
+    /// The nodes in operand-first order.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Adds the nodes of another body; gives the number of its value here.
+    pub fn append(&mut self, other: &Body) -> NodeId {
+        let first = self.len();
+        for (id, node) in other.iter() {
+            let node = node.map_operands(|operand| NodeId::new(first + operand.index()));
+            self.add(node, other.kind_of(id), other.span_of(id));
+        }
+        self.root()
+    }
+
     /// How many nodes there are.
     pub fn len(&self) -> usize {
         self.nodes.len()

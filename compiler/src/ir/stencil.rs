@@ -67,6 +67,8 @@ pub struct Stencil {
     pub doc: FreeText,
     /// The file that it was read from, for those who want to make a kernel again; empty if it is not known.
     pub file: FreeText,
+    /// The stencil of the file of which this one computes a part, where a call says so.
+    pub part_of: Option<String>,
     /// Fields in the order declared.
     pub fields: Arena<FieldId, Field>,
     /// Parameters that are used, in the order declared.

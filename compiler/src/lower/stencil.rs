@@ -30,6 +30,7 @@ impl<'a> Lowering<'a> {
             if self.is_given_up() {
                 return;
             }
+            self.refuse_place(statement);
             match statement {
                 Statement::Field(fields) => self.declare_fields(fields),
                 Statement::Param(params) => self.declare_params(params),
@@ -57,6 +58,18 @@ impl<'a> Lowering<'a> {
             }
         }
         self.finish(stencil);
+    }
+
+    /// Reports `on ...` behind what a stencil computes.
+    pub(super) fn refuse_place(&mut self, statement: &Statement) {
+        let (Statement::Let(ast::Let { value, .. }) | Statement::Assign(ast::Assign { value, .. })) = statement else {
+            return;
+        };
+        let Some(place) = self.file.wheres.get(value) else { return };
+        let found = wrong(place.span, "where something is computed is said of a call in a program", "in a stencil");
+        self.tell(found.help(
+            "all that a stencil writes is computed in the same place: `zones ...` and `levels ...` stand on lines of their own",
+        ));
     }
 
     /// Reports a `let` that was to assign an output, which no other statement assigns.

@@ -124,6 +124,7 @@ impl<'a> Lowering<'a> {
             if self.is_given_up() {
                 break;
             }
+            self.refuse_place(statement);
             match statement {
                 Statement::Let(binding) if self.lets_an_output(binding, &sweep.statements) => {}
                 Statement::Let(binding) => self.define_let(binding),

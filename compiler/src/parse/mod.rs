@@ -13,10 +13,10 @@ mod test;
 
 use crate::ast::{
     Along, Assign, Block, Constant, ExprId, Fields, File, Function, Item, Let, Levels, Name, Params, PlaceOn, Reduce,
-    Statement, Stencil, Sweep, Target, Trail, Typed, Zones,
+    Statement, Stencil, Sweep, Target, Trail, Typed, Where, Zones,
 };
 use crate::depth;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{Direction, Stored};
 use crate::source::{Imports, Source, Span};
 use pest::Parser as _;
@@ -231,26 +231,60 @@ impl Builder<'_> {
     }
 
     fn statement(&mut self, pair: Node) -> Built<Statement> {
+        let place = part(&pair, Rule::somewhere);
         let (doc, own) = self.documented(pair)?;
+        let statement = self.bare_statement(&own, doc)?;
+        if let Some(place) = place {
+            self.place(&statement, &place)?;
+        }
+        Ok(statement)
+    }
+
+    /// Keeps where a call is computed.
+    fn place(&mut self, statement: &Statement, pair: &Node) -> Built<()> {
+        let at = span(pair);
+        let (Statement::Let(Let { value, .. }) | Statement::Assign(Assign { value, .. })) = statement else {
+            let found = wrong(at, "where something is computed is said of a call in a program", "not of this");
+            return Err(found);
+        };
+        let mut place = Where { zones: Vec::new(), levels: None, span: at };
+        for own in parts(pair, Rule::where_part) {
+            match part(&own, Rule::computed) {
+                None => place.zones.push(word(&own, Rule::ident)?),
+                Some(levels) => {
+                    let levels = self.levels(&levels)?;
+                    if let Some(before) = &place.levels {
+                        let found = wrong(levels.span, "levels are said twice", "again here");
+                        return Err(found.note(before.span, "first here"));
+                    }
+                    place.levels = Some(levels);
+                }
+            }
+        }
+        self.file.wheres.insert(*value, place);
+        Ok(())
+    }
+
+    fn bare_statement(&mut self, own: &Node, doc: String) -> Built<Statement> {
         Ok(match own.as_rule() {
-            Rule::field => Statement::Field(self.field(&own, doc)?),
-            Rule::param => Statement::Param(self.param(&own, doc)?),
-            Rule::constant => Statement::Constant(self.constant(&own)?),
-            Rule::function => Statement::Function(self.function(&own)?),
-            Rule::r#let => Statement::Let(self.binding(&own)?),
-            Rule::print => Statement::Print(self.print(&own)?),
-            Rule::assign => Statement::Assign(self.assign(&own)?),
-            Rule::sweep => Statement::Sweep(self.sweep(&own)?),
-            Rule::repeat => Statement::Repeat(self.repeat(&own)?),
-            Rule::boundary => Statement::Boundary(self.boundary(&own)?),
-            Rule::by_level => Statement::SumsByLevel(headline(&own)),
-            Rule::computed => Statement::Levels(self.levels(&own)?),
-            Rule::within => Statement::Zones(Zones { names: names(&own), span: headline(&own) }),
+            Rule::field => Statement::Field(self.field(own, doc)?),
+            Rule::param => Statement::Param(self.param(own, doc)?),
+            Rule::constant => Statement::Constant(self.constant(own)?),
+            Rule::function => Statement::Function(self.function(own)?),
+            Rule::r#let => Statement::Let(self.binding(own)?),
+            Rule::print => Statement::Print(self.print(own)?),
+            Rule::assign => Statement::Assign(self.assign(own)?),
+            Rule::sweep => Statement::Sweep(self.sweep(own)?),
+            Rule::repeat => Statement::Repeat(self.repeat(own)?),
+            Rule::boundary => Statement::Boundary(self.boundary(own)?),
+            Rule::by_level => Statement::SumsByLevel(headline(own)),
+            Rule::computed => Statement::Levels(self.levels(own)?),
+            Rule::within => Statement::Zones(Zones { names: names(own), span: headline(own) }),
             _ => Statement::Reduce(Reduce {
                 doc,
-                names: names(&own),
+                names: names(own),
                 op: word(&own, Rule::fold_op)?,
-                span: headline(&own),
+                span: headline(own),
             }),
         })
     }

@@ -13,6 +13,7 @@ mod turns;
 use crate::analysis::extents::{Extents, reaches};
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Form, Grid, Region};
+use crate::ir::Role;
 use crate::ir::program::{Call, GridAxis, Side};
 use crate::ir::scalar::Value;
 use crate::ir::{
@@ -250,7 +251,18 @@ impl Staged {
 
     /// The cells, without a halo, on which a variable is computed in whatever turn.
     pub fn computed_of(&self, variable: VariableId) -> Region {
-        self.without_edges(&self.shared_by(&|stage| stage.call.writes().any(|id| id == variable)))
+        let is_given = self.program.variables[variable].role == Some(Role::InOut);
+        let writes = |stage: &Stage| stage.call.writes().any(|id| id == variable);
+        // Calls that say on which levels they compute share their work, and leave the others as they were given.
+        let says = |stage: &Stage| stage.stencil.levels.is_some();
+        let mut all = self.shared_by(&writes);
+        all.k = self.shared_by(&|stage| writes(stage) && !says(stage)).k;
+        let said = self.stages.iter().filter(|stage| writes(stage) && says(stage)).map(|stage| stage.region.k.clone());
+        let said = said.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).filter(|_| !is_given);
+        if let Some(said) = said {
+            all.k = shared(&all.k, &said);
+        }
+        self.without_edges(&all)
     }
 
     /// The cells that some stages all compute.

@@ -38,8 +38,12 @@ impl Rim {
     ) -> Option<Self> {
         let own = &staged.program.variables[variable];
         let inner = staged.inner();
-        let is_open =
-            |axis: GridAxis| axis.is_of(own.place) && (axis == GridAxis::K || staged.domain.form == Form::Rows);
+        // Levels that somebody left out by saying which are computed are none to tell of.
+        let mut writers = staged.stages.iter().filter(|stage| stage.call.writes().any(|id| id == variable));
+        let says_levels = writers.any(|stage| stage.stencil.levels.is_some());
+        let is_open = |axis: GridAxis| {
+            axis.is_of(own.place) && if axis == GridAxis::K { !says_levels } else { staged.domain.form == Form::Rows }
+        };
         let rim = |there: &There| {
             GridAxis::ALL.map(|axis| {
                 let [low, high] = outside(inner.along(axis), there.along(axis));

@@ -328,7 +328,15 @@ pub(super) fn compute<R: Real + Element>(
             Kind::Bool => set!(truth; a: truth, b: truth, c: truth => if a != 0 { b } else { c }),
         },
         (Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_), _)
-        | (Node::Level | Node::LevelCount | Node::Read { .. } | Node::Present { .. } | Node::InZone(_) | Node::Use { .. }, _) => {
+        | (
+            Node::Level
+            | Node::LevelCount
+            | Node::Read { .. }
+            | Node::Present { .. }
+            | Node::InZone(_)
+            | Node::Use { .. },
+            _,
+        ) => {
             unreachable!("leaves are operands")
         }
     }

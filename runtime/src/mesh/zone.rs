@@ -22,8 +22,13 @@ pub(super) fn of_set(declared: &Declared, set: &Set, mesh: &Mesh, number: usize)
     let names: Vec<String> = set.zones.iter().enumerate().map(|(n, zone)| format!("{n} {}", zone.name)).collect();
     let name = &set.name;
     let Some(field) = mesh.field_on(ZONE, number, None) else {
-        let what = format!("{} does not say in which zone each element of `{name}` is, and the mesh `{}` names zones", mesh.origin, declared.name);
-        return Err(Error::input(what).help(format!("give the field `{ZONE} on {name}`, whole numbers: {}", names.join(", "))));
+        let what = format!(
+            "{} does not say in which zone each element of `{name}` is, and the mesh `{}` names zones",
+            mesh.origin, declared.name
+        );
+        return Err(
+            Error::input(what).help(format!("give the field `{ZONE} on {name}`, whole numbers: {}", names.join(", ")))
+        );
     };
     let Field { parts: 1, data: Data::I32(numbers), .. } = field else {
         let what = format!("`{ZONE} on {name}` of {} is no whole number for each element", mesh.origin);
@@ -31,8 +36,11 @@ pub(super) fn of_set(declared: &Declared, set: &Set, mesh: &Mesh, number: usize)
     };
     let zone = |(element, &number): (usize, &i32)| match u8::try_from(number) {
         Ok(zone) if usize::from(zone) < set.zones.len() => Ok(zone),
-        _ => Err(Error::input(format!("`{ZONE} on {name}` of {} is {number} at element {element}, and there is no such zone", mesh.origin))
-            .help(format!("the zones are {}", names.join(", ")))),
+        _ => Err(Error::input(format!(
+            "`{ZONE} on {name}` of {} is {number} at element {element}, and there is no such zone",
+            mesh.origin
+        ))
+        .help(format!("the zones are {}", names.join(", ")))),
     };
     Ok(Some(numbers.iter().enumerate().map(zone).collect::<Result<_>>()?))
 }

@@ -1,6 +1,7 @@
 //! What a stencil over a mesh means, element by element: `docs/language.md`, "Meshes".
 
 use super::tree::{Cond, Expr, Field, Fold, Kind, Levels, Mesh, Missing, Stencil, Stored, Way, Write};
+use std::ops::Range;
 
 /// A number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +27,9 @@ pub struct Evaluation<'a> {
     single: bool,
     inputs: &'a [Vec<f64>],
     params: &'a [f64],
+    /// What is computed of what the stencil does: zones, and levels.
+    zones: Option<(u8, u8)>,
+    levels: Option<Range<i64>>,
 }
 
 /// Where something is looked at: an element, a level, and the ways that counters stand for, outermost first.
@@ -69,7 +73,12 @@ fn width(mesh: &Mesh, field: &Field) -> usize {
 
 impl<'a> Evaluation<'a> {
     pub fn new(stencil: &'a Stencil, single: bool, inputs: &'a [Vec<f64>], params: &'a [f64]) -> Self {
-        Self { stencil, single, inputs, params }
+        Self { stencil, single, inputs, params, zones: None, levels: None }
+    }
+
+    /// The same, but a part of it alone is computed.
+    pub fn on(self, zones: Option<(u8, u8)>, levels: Option<Range<i64>>) -> Self {
+        Self { zones, levels, ..self }
     }
 
     /// What a write begins with: no number yet.
@@ -123,19 +132,18 @@ impl<'a> Evaluation<'a> {
         writes.iter().for_each(|(_, value)| self.reach(value, 0, &mut reach));
         let levels = mesh.levels.unwrap_or(1) as i64;
         let (first, end) = (-i64::from(reach.0), levels - i64::from(reach.1));
-        let computed: Vec<i64> = match self.stencil.levels {
-            None => (first.max(0)..end.min(levels)).collect(),
-            // Of a stencil that writes at interfaces alone, there is one more.
-            Some((own, by)) => {
-                let last = levels + i64::from(self.stencil.is_on_interfaces());
-                let wanted = own..by.map_or(own + 1, |by| levels + by);
-                (first.max(wanted.start)..end.min(wanted.end).min(last)).collect()
-            }
-        };
+        let said = self.stencil.levels.map(|(own, by)| own..by.map_or(own + 1, |by| levels + by));
+        let is_said = said.is_some() || self.levels.is_some();
+        // Of a stencil that writes at interfaces alone, there is one more where levels are said.
+        let last = levels + i64::from(is_said && self.stencil.is_on_interfaces());
+        let within = |level: &i64, range: &Option<Range<i64>>| range.as_ref().is_none_or(|own| own.contains(level));
+        let is_wanted = |level: &i64| within(level, &said) && within(level, &self.levels);
+        let computed: Vec<i64> = (first.max(0)..end.min(last)).filter(is_wanted).collect();
         if computed.is_empty() {
             return None;
         }
-        let is_computed = |element: &usize| self.stencil.zones.is_none_or(|zones| self.is_in(zones, *element));
+        let zones = || [self.stencil.zones, self.zones].into_iter().flatten();
+        let is_computed = |element: &usize| zones().all(|zones| self.is_in(zones, *element));
         for element in (0..mesh.sets[*over]).filter(is_computed) {
             for &level in &computed {
                 let place = Place { element, level, counters: Vec::new() };

@@ -254,7 +254,7 @@ impl fmt::Display for In<'_, &Cond> {
 }
 
 /// `z1, z2`
-fn zones(first: u8, last: u8) -> String {
+pub(super) fn zones(first: u8, last: u8) -> String {
     (first..=last).map(|zone| format!("z{zone}")).collect::<Vec<_>>().join(", ")
 }
 

@@ -65,8 +65,11 @@ impl<'a> Over<'a> {
 
     /// The stencils that a program calls, by their numbers there.
     pub fn called(&self, program: &Program, stencils: &[MeshStencil]) -> Vec<MeshStencil> {
-        let own = |name: &str| stencils.iter().find(|own| own.stencil.name == name).cloned();
-        program.stencils.iter().filter_map(|inner| own(&inner.name)).collect()
+        let own = |inner: &Stencil| {
+            let name = inner.part_of.as_ref().unwrap_or(&inner.name);
+            Some(stencils.iter().find(|own| own.stencil.name == *name)?.with(inner.clone()))
+        };
+        program.stencils.iter().filter_map(own).collect()
     }
 
     /// The stencil over the mesh whose values are those of `stencil`.

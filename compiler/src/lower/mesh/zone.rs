@@ -95,7 +95,11 @@ impl<'a> Lowering<'a> {
     pub(in crate::lower) fn zoned_set(&mut self, mesh: &Mesh, name: &Name) -> Found<SetId> {
         let set = self.set_named(mesh, name)?;
         if mesh.sets[set].zones.is_empty() {
-            let found = wrong(name.span, format!("the mesh `{}` names no zones of `{}`", mesh.name, name.text), "leave this out");
+            let found = wrong(
+                name.span,
+                format!("the mesh `{}` names no zones of `{}`", mesh.name, name.text),
+                "leave this out",
+            );
             return self.report(found.note(mesh.sets[set].span, "the set"));
         }
         Some(set)

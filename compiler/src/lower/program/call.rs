@@ -72,9 +72,23 @@ impl<'a> Programmer<'_, 'a> {
             self.check_mesh(name);
             return Some(None);
         };
-        let (number, span) = (self.number_of(stencil), self.span(expr));
+        let span = self.span(expr);
         let fits = self.check_results(stencil, names, span);
-        let call = self.call(number, stencil, arguments, span);
+        let part = match self.place_of(expr) {
+            None => None,
+            Some(place) => match self.part(stencil, place) {
+                None => return Some(None),
+                part => part,
+            },
+        };
+        let (number, passed) = match part {
+            None => (self.number_of(stencil), Vec::new()),
+            Some(mut part) => (self.number_of_part(&mut part.stencil), part.passed),
+        };
+        let mut call = self.call(number, stencil, arguments, span);
+        if let Some(call) = &mut call {
+            call.params.extend(passed.into_iter().map(Some));
+        }
         Some(fits.map(|()| (stencil, call)))
     }
 

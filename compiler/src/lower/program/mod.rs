@@ -4,6 +4,7 @@ mod boundary;
 mod call;
 mod edges;
 mod mesh;
+mod place;
 mod ranges;
 
 use super::scope::{Binding, Symbol};
@@ -187,6 +188,9 @@ impl<'a> Programmer<'_, 'a> {
                 results.map(|(name, own)| self.add(name, new_variable(name, own.place, own.stored))).collect();
             return actions.extend(self.take(stencil, call, targets));
         }
+        if self.is_no_place(binding.value) {
+            return self.lowering.define_broken(&binding.names);
+        }
         let [name] = binding.names.as_slice() else {
             let place = binding.names.first().map_or(Span::default(), |name| name.span);
             let found = Diagnostic::error(place, "several names at once take the results of a call of a stencil");
@@ -250,6 +254,9 @@ impl<'a> Programmer<'_, 'a> {
             };
             let targets = written.map(fits).collect();
             return actions.extend(self.take(stencil, call, targets));
+        }
+        if self.is_no_place(assign.value) {
+            return;
         }
         let (&[to], [target]) = (targets.as_slice(), assign.targets.as_slice()) else {
             let at = assign.targets.first().map_or(assign.op.span, |target| target.name.span);

@@ -168,7 +168,8 @@ impl<'a> Tests<'a> {
         if has_error(&self.told.diagnostics[before..]) {
             return None;
         }
-        let all = inputs.iter().chain(zones.iter().map(|(_, own)| own)).chain(checks.iter().map(|check| &check.stencil));
+        let all =
+            inputs.iter().chain(zones.iter().map(|(_, own)| own)).chain(checks.iter().map(|check| &check.stencil));
         if let Some(found) = all.map(|own| &own.stencil).find_map(|own| values(own, "this test", test.title.span)) {
             return self.report(found.help("expect less at once: a file may have several tests"));
         }

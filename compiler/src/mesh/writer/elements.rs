@@ -4,8 +4,8 @@ use super::Writer;
 use crate::ir::mesh::{Missing, Zones};
 use crate::ir::{Hop, Path, Relation, SetId};
 use crate::kernel::build::Computing;
-use crate::mesh::Items;
 use crate::kernel::{MeshData, PieceTable, Type, ValueId};
+use crate::mesh::Items;
 
 /// The elements of some zones.
 pub struct OwnRange<'a> {

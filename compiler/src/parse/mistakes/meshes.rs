@@ -8,7 +8,8 @@ use crate::source::Span;
 const PARTS: &[&str] = &["set", "map", "zone", "levels"];
 
 /// An example of everything.
-const FORM: &str = "a mesh has `set node, cell`, `map cell.nodes -> node[3]`, and perhaps `zone rim, interior on cell` and `levels k`";
+const FORM: &str =
+    "a mesh has `set node, cell`, `map cell.nodes -> node[3]`, and perhaps `zone rim, interior on cell` and `levels k`";
 
 pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     if stop.outside {
@@ -48,7 +49,9 @@ fn part(stop: &Stop) -> Diagnostic {
             let found =
                 Diagnostic::error(part.at(part.text, word.len().max(1)), format!("`{word}` begins no part of a mesh"))
                     .help(FORM);
-            found.meant(nearest(word, PARTS.iter().copied()), |found| found.label("expected `set`, `map`, `zone` or `levels`"))
+            found.meant(nearest(word, PARTS.iter().copied()), |found| {
+                found.label("expected `set`, `map`, `zone` or `levels`")
+            })
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What a program over a mesh does, as a driver follows it.
 
+use super::MeshProblem;
 use super::live::{Step, kept};
 use super::numbers::Scope;
-use super::MeshProblem;
 use crate::array::{Data, Element};
 use crate::driver::{Before, NumberOf, Script, Uses, Write};
 use crate::{Error, Result};

@@ -1,11 +1,11 @@
 //! The tables that kernels of increments take, made of a mesh.
 
+use super::pieces::Pieces;
 use crate::mesh::colour::{Colouring, colour};
 use crate::mesh::inverse::Inverse;
 use crate::mesh::slots::Slot;
 use crate::mesh::{Bound, HOLE, Map, Mesh, Set};
 use crate::{Error, Result};
-use super::pieces::Pieces;
 use rayon::prelude::*;
 use std::ops::Range;
 use stencilc_compiler::ir::Path;

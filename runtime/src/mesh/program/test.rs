@@ -207,7 +207,9 @@ impl Backend for Watched {
             *all = all.start.max(own.start)..all.end.min(own.end);
         }
         let stencil = &self.problem.program.stencils[call.stencil];
-        for ((_, field), own) in stencil.stencil.fields.iter().zip(&call.fields).filter(|((_, own), _)| own.role == Role::Out) {
+        for ((_, field), own) in
+            stencil.stencil.fields.iter().zip(&call.fields).filter(|((_, own), _)| own.role == Role::Out)
+        {
             let Some(id) = own.written.filter(|id| variables[*id].role == Some(Role::Out)) else { continue };
             let set = field.place.home.map_or(stencil.set(), |home| home.set);
             self.zones.borrow_mut().entry(id).or_insert((set, Vec::new())).1.push(stencil.stencil.zones);

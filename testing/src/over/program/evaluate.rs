@@ -1,6 +1,6 @@
 //! What a program over a mesh means: its stencils are evaluated, and what they give gets names.
 
-use super::tree::{Action, Number, Program};
+use super::tree::{Action, End, Number, Program};
 use crate::over::evaluate::{Evaluation, empty_array};
 use crate::over::tree::Write;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ fn done(
 ) -> Option<()> {
     for action in actions {
         match action {
-            Action::Call { stencil, inputs, sums, params, targets, .. } => {
+            Action::Call { stencil, inputs, sums, params, targets, place, .. } => {
                 let own = &program.stencils[*stencil];
                 let inputs: Vec<Vec<f64>> = inputs.iter().map(|n| arrays[n].clone()).collect();
                 let params: Vec<f64> = params.iter().map(|value| number(program, round, value, arrays)).collect();
@@ -33,7 +33,17 @@ fn done(
                     None => vec![0.0; empty_array(&program.mesh, field).len()],
                 });
                 let sums = sums.collect();
-                let evaluation = Evaluation::new(own, single, &inputs, &params);
+                let value = |own: &Number| number(program, round, own, arrays) as i64;
+                let all = program.mesh.levels.unwrap_or(1) as i64;
+                let levels = place.levels.as_ref().map(|(first, end)| {
+                    let first = value(first);
+                    first..match end {
+                        None => first + 1,
+                        Some(End::All(by)) => all + by,
+                        Some(End::At(end)) => value(end),
+                    }
+                });
+                let evaluation = Evaluation::new(own, single, &inputs, &params).on(place.zones, levels);
                 let mut written = targets[own.sums.len()..].iter();
                 let before = own.writes.iter().map(|(write, _)| match write {
                     Write::Inc(..) => Vec::new(),

@@ -1,6 +1,6 @@
 //! Random programs over meshes that the checker takes.
 
-use super::tree::{Action, Number, Program, Role, Variable, results};
+use super::tree::{Action, End, Number, Place, Program, Role, Variable, results};
 use crate::over::generate::{self, Style};
 use crate::over::tree::{Field, Levels, Stencil, Stored};
 use fastrand::Rng;
@@ -211,7 +211,29 @@ impl Writer {
             targets.push(target);
         }
         targets.iter().for_each(|&target| self.see(target));
-        Some(Action::Call { stencil, inputs, sums, params, targets, fresh })
+        let place = self.place(&own);
+        Some(Action::Call { stencil, inputs, sums, params, targets, fresh, place })
+    }
+
+    /// Where a call is computed: mostly wherever its stencil is.
+    fn place(&mut self, own: &Stencil) -> Place {
+        let count = own.mesh.zones[own.over].0;
+        let zones = (count > 0 && self.one_in(4)).then(|| {
+            let (low, high) = own.zones.unwrap_or((0, count - 1));
+            // Something of what the stencil computes itself.
+            let first = self.rng.u8(0..=high);
+            (first, self.rng.u8(first.max(low)..count))
+        });
+        let Some(levels) = own.mesh.levels.filter(|_| self.one_in(4)) else { return Place { zones, levels: None } };
+        let few = levels > 2;
+        let wholes: Vec<usize> = (0..self.program.params.len()).filter(|&n| self.program.params[n].1).collect();
+        let first = Number::Int(self.rng.i32(0..1 + i32::from(few)));
+        let end = match self.rng.usize(0..4) {
+            0 => None,
+            1 if !wholes.is_empty() => Some(End::At(Number::Param(self.pick(&wholes)))),
+            _ => Some(End::All(self.rng.i64(-i64::from(few)..1 + i64::from(own.is_on_interfaces())))),
+        };
+        Place { zones, levels: Some((first, end)) }
     }
 
     /// A real number.

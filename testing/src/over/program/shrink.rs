@@ -76,10 +76,11 @@ fn plainer(action: Action) -> Vec<Action> {
     match action {
         Action::Repeat(Number::Int(1), inner) => inner,
         Action::Repeat(_, inner) => vec![Action::Repeat(Number::Int(1), inner)],
-        Action::Call { stencil, inputs, sums, params, targets, fresh } => {
+        Action::Call { stencil, inputs, sums, params, targets, fresh, place: _ } => {
             let sums = vec![None; sums.len()];
             let params = params.iter().map(|_| Number::Real(0.5)).collect();
-            vec![Action::Call { stencil, inputs, sums, params, targets, fresh }]
+            let place = Default::default();
+            vec![Action::Call { stencil, inputs, sums, params, targets, fresh, place }]
         }
         other @ (Action::Rename { .. } | Action::Number { .. }) => vec![other],
     }

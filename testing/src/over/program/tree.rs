@@ -1,6 +1,6 @@
 //! A program over a mesh, as data, and as text. Names are numbers, so that parts can be cut out.
 
-use crate::over::tree::{Field, Mesh, Stencil, Write, declared};
+use crate::over::tree::{Field, Mesh, Stencil, Write, declared, zones};
 use std::fmt;
 
 /// A program and the stencils that it calls, `s0`, `s1`, ..., which all have the same mesh.
@@ -55,6 +55,7 @@ pub enum Action {
         targets: Vec<usize>,
         /// Whether the targets are new.
         fresh: bool,
+        place: Place,
     },
     Rename {
         from: usize,
@@ -67,6 +68,39 @@ pub enum Action {
         fresh: bool,
     },
     Repeat(Number, Vec<Action>),
+}
+
+/// What a call computes of its stencil.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Place {
+    /// The first zone and the last.
+    pub zones: Option<(u8, u8)>,
+    /// The first level, and where they end; or one alone.
+    pub levels: Option<(Number, Option<End>)>,
+}
+
+/// Where levels end.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// So far from the end of all of them.
+    All(i64),
+    At(Number),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut all = Vec::new();
+        if let Some((first, last)) = self.zones {
+            all.push(zones(first, last));
+        }
+        match &self.levels {
+            None => {}
+            Some((only, None)) => all.push(format!("level {only}")),
+            Some((first, Some(End::All(by)))) => all.push(format!("levels {first}..nk + {by}")),
+            Some((first, Some(End::At(end)))) => all.push(format!("levels {first}..{end}")),
+        }
+        if all.is_empty() { Ok(()) } else { write!(f, " on {}", all.join(", ")) }
+    }
 }
 
 /// What a call of a stencil gives, in order; of numbers nothing.
@@ -127,14 +161,14 @@ fn print(actions: &[Action], deep: usize, f: &mut fmt::Formatter<'_>) -> fmt::Re
     let word = |fresh: bool| if fresh { "let " } else { "" };
     for action in actions {
         match action {
-            Action::Call { stencil, inputs, sums, params, targets, fresh } => {
+            Action::Call { stencil, inputs, sums, params, targets, fresh, place } => {
                 let names = |all: &[usize]| all.iter().map(|n| format!("v{n}")).collect::<Vec<_>>();
                 let mut given = names(inputs);
                 given.extend(params.iter().enumerate().map(|(n, value)| format!("p{n} = {value}")));
                 let sums = sums.iter().enumerate();
                 given.extend(sums.filter_map(|(n, own)| own.map(|own| format!("a{n} = v{own}"))));
                 let targets = names(targets).join(", ");
-                writeln!(f, "{indent}{}{targets} = s{stencil}({})", word(*fresh), given.join(", "))?;
+                writeln!(f, "{indent}{}{targets} = s{stencil}({}){place}", word(*fresh), given.join(", "))?;
             }
             Action::Rename { from, to, fresh } => writeln!(f, "{indent}{}v{to} = v{from}", word(*fresh))?,
             Action::Number { to, value, fresh } => writeln!(f, "{indent}{}v{to} = {value}", word(*fresh))?,

@@ -250,9 +250,7 @@ impl View<'_> {
                 (Threads::Targets(&groups[*group], Some(led_to)), ranges)
             }
             (Items::Set(set, _), Some(group)) => (Threads::Targets(&groups[group], None), all(self.size(*set))),
-            (Items::Set(set, zones), None) => {
-                (Threads::Elements, vec![self.renumbered.bound.range(*set, *zones)])
-            }
+            (Items::Set(set, zones), None) => (Threads::Elements, vec![self.renumbered.bound.range(*set, *zones)]),
             (Items::Colours(group), _) => {
                 let colours = groups[*group].colours()?;
                 let ranges = colours.starts.windows(2).map(|ends| ends[0] as usize..ends[1] as usize).collect();
