@@ -30,6 +30,7 @@ mod tune;
 mod tune_program;
 mod verbs;
 mod verify;
+mod zones;
 
 use crate::common::folder::{Folder, text};
 use serde_json::Value;

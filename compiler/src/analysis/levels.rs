@@ -408,8 +408,13 @@ pub fn readable(known: &Known, levels: Range<usize>, there: Option<&[Range<usize
 
 /// Whether a stencil may go on to the last interface, behind the last level: it says which levels it computes, and writes at interfaces alone.
 pub fn goes_on(stencil: &Stencil) -> bool {
+    stencil.levels.is_some() && may_go_on(stencil)
+}
+
+/// Whether a stencil may go on to the last interface once it says which levels it computes.
+pub fn may_go_on(stencil: &Stencil) -> bool {
     let mut written = stencil.own_fields().filter(|(_, field)| field.role.is_written());
-    stencil.levels.is_some() && written.all(|(_, field)| field.place.levels == Levels::Interfaces)
+    written.all(|(_, field)| field.place.levels == Levels::Interfaces)
 }
 
 /// The levels among which those are that a stencil computes, where these are the grid's.

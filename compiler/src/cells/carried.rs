@@ -2,10 +2,10 @@
 //! shared memory, or where a block's threads do not find room there, in an array of its own.
 
 use crate::gpu::SHARED;
-use crate::ir::{FieldId, Kind};
+use crate::ir::{FieldId, Kind, Precision, Stencil};
 use crate::kernel::build::{Builder, Computing};
 use crate::kernel::{ArrayId, Axis, Coordinate, Type, ValueId, VariableId};
-use crate::plan::Plan;
+use crate::plan::phases::Kept as Keeping;
 use std::collections::BTreeMap;
 
 /// The most bytes of shared memory for a thread: with more of them, so few threads are at work at once that arrays of their
@@ -28,18 +28,22 @@ struct Kept {
 }
 
 impl Carried {
-    /// Declares all that a plan's kernel keeps. What variables hold at first is never looked at.
-    pub fn declare(plan: &Plan, own: &mut Builder) -> Self {
-        let nk = plan.known_grid.as_ref().map_or(0, |known_grid| known_grid.grid.nk);
-        let kind = |field: FieldId| plan.stencil.fields[field].stored.kind();
-        let computed = |field: FieldId| Type::computing(kind(field), plan.choices.precision);
-        let [x, y, z] = plan.choices.block;
+    /// Declares all that a kernel keeps of a stencil's fields on so many levels, in blocks of so many threads. What variables hold at first
+    /// is never looked at.
+    pub fn declare(
+        own: &mut Builder,
+        (stencil, kept): (&Stencil, &BTreeMap<FieldId, Keeping>),
+        (nk, [x, y, z]): (usize, [u32; 3]),
+        precision: Precision,
+    ) -> Self {
+        let kind = |field: FieldId| stencil.fields[field].stored.kind();
+        let computed = |field: FieldId| Type::computing(kind(field), precision);
         let threads = (x * y) as usize;
-        let kept = plan.kept.iter().filter(|(_, kept)| kept.levels);
-        let total = kept.map(|(&field, _)| nk * computed(field).bytes()).sum::<usize>().saturating_mul(threads);
+        let all_levels = kept.iter().filter(|(_, kept)| kept.levels);
+        let total = all_levels.map(|(&field, _)| nk * computed(field).bytes()).sum::<usize>().saturating_mul(threads);
         let has_room = z == 1 && (1..=SHARED).contains(&total) && total <= MOST * threads;
-        let fields = plan.kept.iter().map(|(&id, kept)| {
-            let name = &plan.stencil.fields[id].name;
+        let fields = kept.iter().map(|(&id, kept)| {
+            let name = &stencil.fields[id].name;
             let first = match kind(id) {
                 Kind::Real => own.real(0.0, computed(id)),
                 Kind::Int => own.int(0),

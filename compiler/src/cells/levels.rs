@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// Levels that a sweep loads at once. Sweeps wait long for each level, if only for its divisions: so they do not wait for
 /// memory, too.
-const AHEAD: i64 = 8;
+pub const AHEAD: i64 = 8;
 
 /// Looks up the neighbours, where all threads of a block do so together or each for itself.
 pub(super) fn distances(frame: &Frame, own: &mut Builder, together: bool) -> Option<Vec<ValueId>> {
@@ -117,13 +117,16 @@ pub(super) fn elements(frame: &Frame, own: &mut Builder, cell: Cell) -> Elements
 
 /// What stands before a loop over levels: the place of the column.
 fn before_levels(frame: &mut Frame, own: &mut Builder) -> ValueId {
+    let plan = frame.plan;
     own.leave_if(frame.coordinates.outside);
     let column = column(frame, own);
     if let Some(distances) = distances(frame, own, false) {
         frame.addresses = Addresses::Distances(distances);
     }
     // Sweeps are for threads with a whole column: others keep nothing.
-    frame.carried = Carried::declare(frame.plan, own);
+    let nk = plan.known_grid.as_ref().map_or(0, |known_grid| known_grid.grid.nk);
+    let choices = &plan.choices;
+    frame.carried = Carried::declare(own, (&plan.stencil, &plan.kept), (nk, choices.block), choices.precision);
     column
 }
 

@@ -2,7 +2,7 @@
 //! computes one level of the column, a few, or all.
 
 mod body;
-mod carried;
+pub mod carried;
 pub mod checked;
 mod index;
 mod levels;

@@ -22,7 +22,10 @@
 //! **Levels.** With levels, everything holds for each of them; those that are computed are those of the stencil
 //! (`analysis::levels`). Reductions go over levels of one element before the next element.
 
-use super::{Arena, FieldId, Handle, Kind, Levels, MapId, Path, Place, Program, Role, SetId, Stencil, VariableId};
+use super::{
+    Arena, Direction, Field, FieldId, Handle, Kind, Levels, MapId, Path, Phase, Place, Program, Role, SetId, Stencil,
+    Store, VariableId, phases,
+};
 use crate::named::named;
 use crate::source::Span;
 use crate::text::FreeText;
@@ -137,7 +140,7 @@ pub struct MeshStencil {
 }
 
 /// What is done with a value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Write {
     /// Which of the field's numbers.
     pub part: u32,
@@ -146,9 +149,10 @@ pub struct Write {
 }
 
 /// What is done with a value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum How {
     /// It becomes that of the element at hand.
+    #[default]
     Assign,
     /// It is added to that of the element where the path leads.
     Add(Path),
@@ -265,9 +269,38 @@ impl MeshStencil {
         self.stencil.fields.iter().filter(|(_, field)| field.role == Role::Inc).map(|(id, _)| id)
     }
 
-    /// The same with another stencil inside: one whose bodies were rewritten, store by store.
+    /// The same with another stencil inside: one whose bodies were rewritten, store by store. Of what sweeps carry, stores may be left out.
     pub fn with(&self, stencil: Stencil) -> MeshStencil {
-        MeshStencil { stencil, ..self.clone() }
+        if stencil.stores.len() == self.stencil.stores.len() {
+            return MeshStencil { stencil, ..self.clone() };
+        }
+        let is_carried = |fields: &Arena<FieldId, Field>, store: &Store| fields[store.field].role == Role::Carried;
+        let own = self.stores().filter(|(store, _)| !is_carried(&self.stencil.fields, store));
+        let mut own = own.map(|(_, write)| write.clone());
+        let write = |store: &Store| match is_carried(&stencil.fields, store) {
+            true => Write::default(),
+            false => own.next().unwrap_or_default(),
+        };
+        let writes = stencil.stores.iter().map(write).collect();
+        MeshStencil { stencil, mesh: self.mesh.clone(), over: self.over, writes }
+    }
+
+    /// The phases in which it is computed: [`super::phases`].
+    pub fn phases(&self) -> Vec<(Option<Direction>, MeshStencil)> {
+        let phases = phases(&self.stencil).into_iter();
+        phases.map(|Phase { direction, stencil }| (direction, self.of_stores(stencil))).collect()
+    }
+
+    /// A part of it, with some of its stores.
+    pub fn of_stores(&self, stencil: Stencil) -> MeshStencil {
+        // Each number is assigned once, so the field, its part and its sweep tell stores apart.
+        let mut left: Vec<(&Store, &Write)> = self.stores().collect();
+        let mut write = |store: &Store| {
+            let at = left.iter().position(|(own, _)| (own.field, own.sweep) == (store.field, store.sweep));
+            at.map(|at| left.remove(at).1.clone()).unwrap_or_default()
+        };
+        let writes = stencil.stores.iter().map(&mut write).collect();
+        MeshStencil { stencil, mesh: self.mesh.clone(), over: self.over, writes }
     }
 }
 

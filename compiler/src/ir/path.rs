@@ -129,6 +129,11 @@ impl Path {
         self.steps.is_empty() && self.hops.is_empty() && self.levels == 0
     }
 
+    /// Whether it leads to another column, or begins as if it did.
+    pub fn is_away(&self) -> bool {
+        !self.steps.is_empty() || !self.hops.is_empty()
+    }
+
     /// Its horizontal parts and the shift of levels in brackets; nothing for the cell itself.
     pub(super) fn written(&self, horizontal: impl Iterator<Item = String>) -> String {
         let levels = (self.levels != 0).then(|| format!("k{:+}", self.levels));

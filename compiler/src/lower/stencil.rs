@@ -40,10 +40,6 @@ impl<'a> Lowering<'a> {
                 Statement::Let(binding) => self.define_let(binding),
                 Statement::Print(print) => self.print(print),
                 Statement::Assign(assign) => self.assign(assign),
-                Statement::Sweep(sweep) if self.is_over_mesh() => {
-                    let found = Diagnostic::error(sweep.span, "there are no sweeps over the levels of a mesh");
-                    return self.tell(found.label("in a stencil over a mesh").help("a grid stencil has them"));
-                }
                 Statement::Sweep(sweep) => self.sweep(sweep),
                 Statement::Reduce(reduce) => self.declare_reductions(reduce),
                 Statement::SumsByLevel(span) => self.declare_order(*span),
@@ -154,7 +150,7 @@ impl<'a> Lowering<'a> {
             return;
         }
         self.warn_unused();
-        if !self.finish_levels() || !self.order_sums() {
+        if !self.finish_levels() || !self.order_sums() || !self.finish_sweeps() {
             return;
         }
         // Before anything follows the definitions, wherever they are looked at.

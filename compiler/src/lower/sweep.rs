@@ -5,11 +5,13 @@
 //! as that.
 
 use super::declare::new_field;
+use super::mesh::Over;
 use super::scope::{Binding, Global};
 use super::value::{Alias, Bound, Value};
 use super::{Found, Lowering};
 use crate::ast::{self, Expr, ExprId, Infix, Name, Prefix, Statement};
 use crate::diagnostic::{Diagnostic, wrong};
+use crate::ir::mesh::Write;
 use crate::ir::{
     Body, DefId, Direction, FieldId, Handle, Kind, Node, Origin, Path, Place, Print, Role, Store, Stored, Sweep,
     SweepId,
@@ -75,6 +77,12 @@ struct Ahead {
 impl<'a> Lowering<'a> {
     /// `sweep k up { ... }`
     pub(super) fn sweep(&mut self, sweep: &'a ast::Sweep) {
+        if self.lacks_levels() {
+            // That outputs are not assigned would be the same error again.
+            let names = sweep.statements.iter().flat_map(defined);
+            self.scope.assigned.extend(names.map(|(name, _)| (name.text.clone(), name.span)));
+            return self.no_levels(sweep.span, "there is nothing to sweep through").unwrap_or_default();
+        }
         if sweep.axis.text != "k" {
             let found = wrong(sweep.axis.span, "a sweep goes along `k`", "write `k`");
             self.tell(found.help("on an unstructured grid, the levels alone have an order"));
@@ -240,7 +248,8 @@ impl<'a> Lowering<'a> {
     }
 
     fn add_carried(&mut self, name: &str, kind: Kind, span: Span, sweep: SweepId) -> FieldId {
-        let field = self.stencil.fields.add(new_field(name, Role::Carried, Place::CELLS, Stored::of(kind), span));
+        let place = self.over.as_ref().map_or(Place::CELLS, Over::place);
+        let field = self.stencil.fields.add(new_field(name, Role::Carried, place, Stored::of(kind), span));
         self.sweeps.fields.insert(field, sweep);
         field
     }
@@ -265,7 +274,7 @@ impl<'a> Lowering<'a> {
             if self.kind_of_alias(&alias) == self.stencil.fields[field].stored.kind()
                 && let Some(Value::One(body)) = self.bodies(|own| own.place_value(Value::One(alias), span))
             {
-                self.stencil.stores.push(Store { field, body, sweep: Some(id) });
+                self.add_store(Store { field, body, sweep: Some(id) });
             }
         }
     }
@@ -279,12 +288,12 @@ impl<'a> Lowering<'a> {
         let (name, kind, span) = (own.name.clone(), own.body.kind(), own.body.span_of(own.body.root()));
         let field = self.add_carried(&name, kind, span, sweep);
         let body = single(Node::Use { def, path: Path::default() }, kind, span);
-        self.stencil.stores.push(Store { field, body, sweep: Some(sweep) });
+        self.add_store(Store { field, body, sweep: Some(sweep) });
         self.sweeps.carried.insert(def, field);
         field
     }
 
-    fn current_sweep(&self) -> Option<SweepId> {
+    pub(super) fn current_sweep(&self) -> Option<SweepId> {
         self.sweeps.current.as_ref().map(|current| current.id)
     }
 
@@ -333,7 +342,15 @@ impl<'a> Lowering<'a> {
             self.sweep_defines(&declared.name, Some(&Value::One(Alias::Def(def, Path::default()))));
             body = single(Node::Use { def, path: Path::default() }, kind, span);
         }
-        self.stencil.stores.push(Store { field, body, sweep });
+        self.add_store(Store { field, body, sweep });
+    }
+
+    /// Adds a store, which assigns a plain number.
+    fn add_store(&mut self, store: Store) {
+        self.stencil.stores.push(store);
+        if let Some(over) = &mut self.over {
+            over.writes.push(Write::default());
+        }
     }
 
     /// A print of a sweep's values, which shows what they are when all is done.
@@ -356,7 +373,7 @@ impl<'a> Lowering<'a> {
         let current = self.sweeps.current.as_ref().map(|current| (current.id, current.direction));
         let tie = self.sweeps.ties[def.index()];
         let name = self.stencil.defs[def].name.clone();
-        if tie != Tie::Free && !path.steps().is_empty() {
+        if tie != Tie::Free && path.is_away() {
             return self.beside(&name, &path, span);
         }
         let Tie::In(sweep) = tie else { return Some(Node::Use { def, path }) };
@@ -376,7 +393,7 @@ impl<'a> Lowering<'a> {
         let own = &self.stencil.fields[field];
         let (name, defined) = (own.name.clone(), own.span);
         let direction = self.sweeps.current.as_ref()?.direction;
-        if !path.steps().is_empty() {
+        if path.is_away() {
             return self.beside(&name, &path, span);
         }
         match path.levels() {
@@ -394,7 +411,10 @@ impl<'a> Lowering<'a> {
 
     fn beside<T>(&mut self, name: &str, path: &Path, span: Span) -> Found<T> {
         let column = path.clone().without_levels();
-        let message = format!("`{name}` comes of a sweep: it is not known in the column `{column}`");
+        let message = match &self.over {
+            None => format!("`{name}` comes of a sweep: it is not known in the column `{column}`"),
+            Some(over) => format!("`{name}` comes of a sweep: it is not known at `{}`", over.written(&column)),
+        };
         let found = wrong(span, message, "each column is computed by itself");
         self.report(found.help(format!("assign `{name}` to an output, and read that in another stencil")))
     }

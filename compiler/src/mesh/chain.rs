@@ -127,9 +127,11 @@ impl<'a> Builder<'a> {
         // A kernel's threads are elements and levels: all of them.
         let skips_levels = stencil.mesh.levels && leaves_levels(&stencil.stencil);
         let skips_elements = stencil.stencil.zones.is_some();
+        // A thread that sweeps goes through its levels by itself.
+        let sweeps = !stencil.stencil.sweeps.is_empty();
         let is_other = self.set.is_some_and(|own| own != set);
         let is_unordered = adds.iter().any(|group| !group.is_in_order());
-        if is_other || skips_levels || skips_elements || is_unordered || self.needs_number(link.call) {
+        if is_other || skips_levels || skips_elements || sweeps || is_unordered || self.needs_number(link.call) {
             return None;
         }
         let mut longer = self.clone();

@@ -54,7 +54,7 @@ pub fn kernels(
         for stage in after {
             writer.go_on_with(stage, Some(element));
             sums.remember(&mut writer);
-            let mut written = Written::new(&mut writer);
+            let mut written = Written::of(&mut writer, stage.stencil);
             // Before anything is written it has to be known whether all divisions were usual ones.
             written.remember(&mut writer);
             all.push(written);

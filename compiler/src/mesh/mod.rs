@@ -26,6 +26,7 @@ mod rows;
 mod shared;
 pub mod strategy;
 mod sums;
+mod sweep;
 mod vector_layout;
 mod writer;
 
@@ -239,7 +240,10 @@ pub fn kernels(task: &MeshTask, choices: &MeshChoices) -> Result<Kernels, Refusa
     let groups = group::groups(task.stencil);
     let mut kernels = Vec::new();
     if group::has_own(task.stencil) {
-        kernels.push(own::kernel(task, choices));
+        kernels.push(match task.stencil.stencil.sweeps.is_empty() {
+            true => own::kernel(task, choices),
+            false => sweep::kernel(task, choices),
+        });
     }
     for group in &groups {
         kernels.extend(choices.strategy.kernels(task, choices, group)?);

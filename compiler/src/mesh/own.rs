@@ -6,7 +6,7 @@ use super::writer::values::level_name;
 use super::{Kernel, MeshChoices, MeshTask};
 use crate::gpu::AT_ONCE;
 use crate::ir::mesh::How;
-use crate::ir::{FieldId, Levels, Path, Relation, SetId};
+use crate::ir::{FieldId, Levels, MeshStencil, Path, Relation, Role, SetId};
 use crate::kernel::build::{Computing, Making};
 use crate::kernel::cost::Cost;
 use crate::kernel::{Meaning, MeshData, ValueId};
@@ -33,7 +33,7 @@ pub fn kernel(task: &MeshTask, choices: &MeshChoices) -> Kernel {
         let (element, items) = writer.thread_of_own();
         writer.find_level();
         writer.set_index(&[], element);
-        let written = Written::new(&mut writer);
+        let written = Written::of(&mut writer, task.stencil);
         written.store(&mut writer, element, &|_| true);
         writer.finish("a thread an element", items, Vec::new())
     };
@@ -54,12 +54,11 @@ pub fn with_levels(task: &MeshTask, choices: &MeshChoices, of_levels: impl Fn(us
 }
 
 impl Written {
-    /// What the writer's stencil writes.
-    pub fn new(writer: &mut Writer) -> Self {
+    /// What the writer's stencil writes, or a part of it.
+    pub fn of(writer: &mut Writer, stencil: &MeshStencil) -> Self {
         let mut own = Self::default();
-        let task = writer.task;
-        for (store, write) in task.stencil.stores() {
-            if matches!(write.how, How::Add(_)) {
+        for (store, write) in stencil.stores() {
+            if matches!(write.how, How::Add(_)) || writer.field(store.field).role == Role::Carried {
                 continue;
             }
             let levels = 0..writer.levels as i32;

@@ -41,13 +41,23 @@ pub fn phases(
     walker: &mut Walker,
     tile: &[Path],
 ) -> Result<(Vec<Phase>, BTreeMap<FieldId, Kept>), Refusal> {
+    let (loops, kept) = loops(stencil);
+    let mut phases = Vec::new();
+    for ir::Phase { direction, stencil } in loops {
+        let schedule = schedule::schedule(&stencil, walker, tile)?;
+        phases.push(Phase { direction, stencil, schedule });
+    }
+    Ok((phases, kept))
+}
+
+/// What a thread goes through all levels for, loop after loop, and how each carried field is kept.
+pub fn loops(stencil: &Stencil) -> (Vec<ir::Phase>, BTreeMap<FieldId, Kept>) {
     let fused = fused(stencil);
     let mut kept: BTreeMap<FieldId, Kept> = BTreeMap::new();
-    let mut phases = Vec::new();
-    for ir::Phase { direction, stencil } in fused {
-        let own = stored(&stencil);
+    for ir::Phase { direction, stencil } in &fused {
+        let own = stored(stencil);
         kept.extend(own.iter().map(|&field| (field, Kept::default())));
-        for (field, shift) in reads_of_sweeps(&stencil) {
+        for (field, shift) in reads_of_sweeps(stencil) {
             let kept = kept.entry(field).or_default();
             let before = direction.map_or(0, |direction| direction.before(shift));
             if !own.contains(&field) || before > VARIABLES {
@@ -56,10 +66,8 @@ pub fn phases(
                 kept.before = kept.before.max(before);
             }
         }
-        let schedule = schedule::schedule(&stencil, walker, tile)?;
-        phases.push(Phase { direction, stencil, schedule });
     }
-    Ok((phases, kept))
+    (fused, kept)
 }
 
 /// The phases of a stencil, with those put together that one loop can compute.

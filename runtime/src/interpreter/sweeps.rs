@@ -67,17 +67,18 @@ pub(super) fn run(job: &Job, outputs: &mut [Option<Data>], compute: &mut Compute
 }
 
 /// A phase as a plain stencil, which reads what is carried; and by carried field that it computes the output for a plane.
-fn plain(phase: &Stencil) -> (Stencil, Vec<(FieldId, FieldId)>) {
+pub(super) fn plain(phase: &Stencil) -> (Stencil, Vec<(FieldId, FieldId)>) {
     let mut plain = phase.clone();
     plain.sweeps = Default::default();
     let mut planes = Vec::new();
     for field in plain.fields.values_mut().filter(|field| field.role == Role::Carried) {
         field.role = Role::In;
     }
-    let place = Place { horizontal: true, levels: Levels::None, home: None };
     for Store { field, sweep, .. } in &mut plain.stores {
         if phase.fields[*field].role == Role::Carried {
-            let plane = plain.fields.add(Field { role: Role::Out, place, ..phase.fields[*field].clone() });
+            let own = &phase.fields[*field];
+            let place = Place { levels: Levels::None, ..own.place };
+            let plane = plain.fields.add(Field { role: Role::Out, place, ..own.clone() });
             planes.push((*field, plane));
             *field = plane;
         }

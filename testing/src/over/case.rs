@@ -198,6 +198,7 @@ impl subject::Case for Case {
             ("levels that are said", stencils.iter().any(|own| own.levels.is_some())),
             ("zones that are said", stencils.iter().any(|own| own.zones.is_some())),
             ("questions for zones", text.contains("in_zone(")),
+            ("sweeps", text.contains("    sweep k")),
             ("calls in a place", text.contains(") on ")),
             ("interfaces of levels", text.contains(", k+1\n")),
             ("fields that are given new numbers", text.contains("    inout ")),

@@ -1,6 +1,8 @@
 //! What a stencil over a mesh means, element by element: `docs/language.md`, "Meshes".
 
 use super::tree::{Cond, Expr, Field, Fold, Kind, Levels, Mesh, Missing, Stencil, Stored, Way, Write};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// A number.
@@ -30,6 +32,8 @@ pub struct Evaluation<'a> {
     /// What is computed of what the stencil does: zones, and levels.
     zones: Option<(u8, u8)>,
     levels: Option<Range<i64>>,
+    /// What values of sweeps are, by element, level and number.
+    swept: RefCell<HashMap<(usize, i64, usize), Number>>,
 }
 
 /// Where something is looked at: an element, a level, and the ways that counters stand for, outermost first.
@@ -73,7 +77,7 @@ fn width(mesh: &Mesh, field: &Field) -> usize {
 
 impl<'a> Evaluation<'a> {
     pub fn new(stencil: &'a Stencil, single: bool, inputs: &'a [Vec<f64>], params: &'a [f64]) -> Self {
-        Self { stencil, single, inputs, params, zones: None, levels: None }
+        Self { stencil, single, inputs, params, zones: None, levels: None, swept: RefCell::default() }
     }
 
     /// The same, but a part of it alone is computed.
@@ -93,7 +97,7 @@ impl<'a> Evaluation<'a> {
     fn reach(&self, expr: &Expr, by: i32, reach: &mut (i32, i32)) {
         let mut all = |all: &[&Expr]| all.iter().for_each(|own| self.reach(own, by, reach));
         match expr {
-            Expr::Real(_) | Expr::Int(_) | Expr::Param(_) => {}
+            Expr::Real(_) | Expr::Int(_) | Expr::Param(_) | Expr::Swept { .. } => {}
             Expr::Read { field, k, .. } => {
                 let below = match self.stencil.inputs[*field].levels {
                     Levels::None => return,
@@ -118,7 +122,7 @@ impl<'a> Evaluation<'a> {
     fn reach_of(&self, cond: &Cond, by: i32, reach: &mut (i32, i32)) {
         match cond {
             Cond::Below(a, b) => [a, b].iter().for_each(|own| self.reach(own, by, reach)),
-            Cond::Present(_) | Cond::InZone(..) => {}
+            Cond::Present(_) | Cond::InZone(..) | Cond::HasLevel(_) => {}
             Cond::Not(a) => self.reach_of(a, by, reach),
             Cond::And(a, b) => [a, b].iter().for_each(|own| self.reach_of(own, by, reach)),
         }
@@ -298,6 +302,20 @@ impl<'a> Evaluation<'a> {
                     }
                 }
             }
+            Expr::Swept { number, k } => {
+                let key = (place.element, place.level + i64::from(*k), *number);
+                let known = self.swept.borrow().get(&key).copied();
+                one(known.unwrap_or_else(|| {
+                    let (kind, value) = &self.stencil.swept[*number];
+                    let at = Place { element: key.0, level: key.1, counters: Vec::new() };
+                    let value = match (kind, self.value(value, &at)[0]) {
+                        (Kind::Real, value) => Number::Real(self.round(value.real())),
+                        (Kind::Int, value) => value,
+                    };
+                    self.swept.borrow_mut().insert(key, value);
+                    value
+                }))
+            }
             Expr::Part(of, part) => one(self.value(of, place)[*part]),
             Expr::Vector(parts) => parts.iter().map(|part| self.value(part, place)[0]).collect(),
             Expr::Binary(op, a, b) => self.part_by_part(a, b, place, |a, b| self.binary(*op, a, b)),
@@ -396,6 +414,9 @@ impl<'a> Evaluation<'a> {
                 }
             }
             Cond::Present(way) => self.walk(way, place).is_ok(),
+            Cond::HasLevel(by) => {
+                (0..self.stencil.mesh.levels.unwrap_or(1) as i64).contains(&(place.level + i64::from(*by)))
+            }
             Cond::InZone(first, last) => self.is_in((*first, *last), place.element),
             Cond::Not(cond) => !self.holds(cond, place),
             Cond::And(a, b) => self.holds(a, place) && self.holds(b, place),

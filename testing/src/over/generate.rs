@@ -1,6 +1,8 @@
 //! Random meshes, and stencils over them that have a meaning.
 
-use super::tree::{Cond, Expr, Field, Fold, HOLE, Kind, Levels, Map, Mesh, Missing, Stencil, Stored, Way, Write};
+use super::tree::{
+    Cond, Expr, Field, Fold, HOLE, Kind, Levels, Map, Mesh, Missing, Stencil, Stored, Sweep, Way, Write,
+};
 use fastrand::Rng;
 
 /// The most terms of a sum.
@@ -40,6 +42,7 @@ pub fn shape(stencil: &Stencil, expr: &Expr) -> (Kind, usize) {
         Expr::Int(_) => (Kind::Int, 1),
         Expr::Read { field, .. } => (stencil.inputs[*field].stored.kind(), stencil.inputs[*field].parts),
         Expr::Let { number, .. } => of(&stencil.lets[*number]),
+        Expr::Swept { number, .. } => (stencil.swept[*number].0, 1),
         Expr::Part(a, _) => (of(a).0, 1),
         // The generator makes all parts of one kind.
         Expr::Vector(parts) => (of(&parts[0]).0, parts.len()),
@@ -56,7 +59,7 @@ fn is_open(stencil: &Stencil, expr: &Expr) -> bool {
     let of = |expr: &Expr| is_open(stencil, expr);
     match expr {
         Expr::Real(_) | Expr::Int(_) | Expr::Param(_) => false,
-        Expr::Read { .. } => true,
+        Expr::Read { .. } | Expr::Swept { .. } => true,
         Expr::Let { number, .. } => of(&stencil.lets[*number]),
         Expr::Part(a, _) | Expr::Negate(a) | Expr::Abs(a) => of(a),
         Expr::Vector(parts) => parts.iter().any(of),
@@ -107,13 +110,49 @@ struct Writer {
     style: Style,
     /// Types and places of fields; any if there are none.
     types: Vec<Field>,
+    /// How many sweeps there will be, if any: then no level is read that there may not be.
+    sweeps: Option<usize>,
+    /// What is known of sweeps where something is being written: the values of those that are done, and of the one at hand its direction,
+    /// the values that are known at its level, and those that it will have.
+    reads: Option<Known>,
+}
+
+/// Values of sweeps that are known.
+#[derive(Clone, Copy)]
+struct Known {
+    done: usize,
+    here: usize,
+    end: usize,
+    is_down: bool,
 }
 
 impl Writer {
     fn new(rng: Rng, mesh: Mesh, over: usize, style: Style, types: Vec<Field>) -> Self {
         let (inputs, sums, lets, writes) = (vec![], vec![], vec![], vec![]);
-        let stencil = Stencil { mesh, over, inputs, sums, params: 0, lets, writes, levels: None, zones: None };
-        Writer { rng, stencil, counters: Vec::new(), known: Vec::new(), folds: 0, style, types }
+        let stencil = Stencil {
+            mesh,
+            over,
+            inputs,
+            sums,
+            params: 0,
+            lets,
+            writes,
+            levels: None,
+            zones: None,
+            sweeps: vec![],
+            swept: vec![],
+        };
+        Writer {
+            rng,
+            stencil,
+            counters: Vec::new(),
+            known: Vec::new(),
+            folds: 0,
+            style,
+            types,
+            sweeps: None,
+            reads: None,
+        }
     }
 
     fn one_in(&mut self, count: usize) -> bool {
@@ -129,6 +168,11 @@ impl Writer {
 
     fn write(&mut self) {
         self.stencil.zones = self.zones().filter(|_| self.one_in(3));
+        let may_sweep = self.stencil.mesh.levels.is_some() && !matches!(self.style, Style::Adds(_));
+        self.sweeps = (may_sweep && self.one_in(3)).then(|| self.rng.usize(1..4));
+        if self.sweeps.is_some() {
+            return self.write_all();
+        }
         // One alone is said before anything is written, since it allows what lacks levels to be made of what has some.
         if let Some(levels) = self.stencil.mesh.levels.filter(|_| self.one_in(12)) {
             self.stencil.levels = Some((self.rng.usize(0..levels) as i64, None));
@@ -153,8 +197,11 @@ impl Writer {
             let value = self.expr(kind, parts, 3);
             self.stencil.lets.push(value);
         }
+        self.write_sweeps();
         for _ in 0..self.rng.usize(1..4) {
             let which = match self.style {
+                // What sweeps adds to nothing, and folds nothing.
+                _ if self.sweeps.is_some() => 0,
                 Style::Any => self.rng.usize(0..4),
                 Style::Adds(_) => 3,
                 Style::Own => [0, 0, 0, 1][self.rng.usize(0..4)],
@@ -184,6 +231,62 @@ impl Writer {
             let value = self.expr(field.stored.kind(), field.parts, 4);
             self.stencil.writes.push((write, value));
         }
+    }
+
+    /// Sweeps: values that are made of those at the levels before, and outputs.
+    fn write_sweeps(&mut self) {
+        for _ in 0..self.sweeps.unwrap_or(0) {
+            let (done, is_down) = (self.stencil.swept.len(), self.rng.bool());
+            let end = done + self.rng.usize(1..4);
+            // Known before they are written: a value may be read above its line.
+            let kinds: Vec<Kind> = (done..end).map(|_| self.kind()).collect();
+            self.stencil.swept.extend(kinds.iter().map(|&kind| (kind, Expr::Int(0))));
+            for (here, &kind) in (done..).zip(&kinds) {
+                self.reads = Some(Known { done, here, end, is_down });
+                // What it begins with says of which kind it is.
+                let start = if kind == Kind::Int { Expr::Int(self.rng.i32(-3..4)) } else { Expr::Real(0.5) };
+                let (has_before, value) = (Cond::HasLevel(if is_down { 1 } else { -1 }), self.expr(kind, 1, 3));
+                let value = Expr::Choose(Box::new(has_before), Box::new(value), Box::new(start));
+                self.stencil.swept[here].1 = value;
+            }
+            self.reads = Some(Known { done, here: end, end, is_down });
+            let mut writes = Vec::new();
+            for _ in 0..self.rng.usize(0..2) {
+                let write = self.out();
+                let Write::Out(field) = &write else { continue };
+                if field.parts > 1 || field.levels != Levels::All {
+                    continue;
+                }
+                let value = self.expr(field.stored.kind(), 1, 3);
+                writes.push(self.stencil.writes.len());
+                self.stencil.writes.push((write, value));
+            }
+            self.stencil.sweeps.push(Sweep { is_down, end, writes });
+            self.reads = Some(Known { done: end, here: end, end, is_down: false });
+        }
+    }
+
+    /// A value of a sweep that is known.
+    fn swept(&mut self, wanted: Kind) -> Option<Expr> {
+        let known = self.reads?;
+        let number = self.rng.usize(0..known.end.max(1));
+        if number >= known.end || self.stencil.swept[number].0 != wanted {
+            return None;
+        }
+        let is_here = number < known.here;
+        let before = if known.is_down { 1 } else { -1 };
+        let k = match (number < known.done, self.rng.usize(0..3)) {
+            (true, 0) => self.rng.i32(-2..3),
+            (true, _) => 0,
+            (false, 0) if is_here => 0,
+            (false, _) => before * self.rng.i32(1..3),
+        };
+        let value = Expr::Swept { number, k };
+        if k == 0 {
+            return Some(value);
+        }
+        let otherwise = if wanted == Kind::Int { Expr::Int(2) } else { Expr::Real(0.25) };
+        Some(Expr::Choose(Box::new(Cond::HasLevel(k)), Box::new(value), Box::new(otherwise)))
     }
 
     fn out(&mut self) -> Write {
@@ -339,7 +442,7 @@ impl Writer {
     fn level(&mut self, is_level: bool) -> i32 {
         // What leaves levels out joins no other call.
         let rarity = if self.style == Style::Any { 3 } else { 24 };
-        if is_level && self.one_in(rarity) { self.rng.i32(-1..2) } else { 0 }
+        if is_level && self.sweeps.is_none() && self.one_in(rarity) { self.rng.i32(-1..2) } else { 0 }
     }
 
     /// An expression of a kind and so many parts.
@@ -467,6 +570,12 @@ impl Writer {
     }
 
     fn named(&mut self, kind: Kind, parts: usize) -> Option<Expr> {
+        if parts == 1
+            && self.one_in(2)
+            && let Some(found) = self.swept(kind)
+        {
+            return Some(found);
+        }
         let (fields, lets) = (self.stencil.inputs.len(), self.stencil.lets.len());
         let which = self.rng.usize(0..fields + lets);
         let (way, made, has) = if which < fields {

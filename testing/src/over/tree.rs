@@ -101,6 +101,11 @@ pub enum Expr {
         way: Way,
         k: i32,
     },
+    /// A value of a sweep: `y0`.
+    Swept {
+        number: usize,
+        k: i32,
+    },
     Part(Box<Expr>, usize),
     Vector(Vec<Expr>),
     Binary(char, Box<Expr>, Box<Expr>),
@@ -123,6 +128,8 @@ pub enum Expr {
 pub enum Cond {
     Below(Expr, Expr),
     Present(Way),
+    /// Whether there is a level so far away.
+    HasLevel(i32),
     /// Whether the element is in one of some zones: the first and the last of them.
     InZone(u8, u8),
     Not(Box<Cond>),
@@ -154,6 +161,19 @@ pub struct Stencil {
     pub levels: Option<(i64, Option<i64>)>,
     /// Which zones of its set are: the first and the last.
     pub zones: Option<(u8, u8)>,
+    pub sweeps: Vec<Sweep>,
+    /// Values of sweeps, which are plain numbers, and of which kind.
+    pub swept: Vec<(Kind, Expr)>,
+}
+
+/// What is computed level by level.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    pub is_down: bool,
+    /// Its values: those before this one, and not of a sweep before.
+    pub end: usize,
+    /// The outputs that it assigns, by their writes.
+    pub writes: Vec<usize>,
 }
 
 impl Expr {
@@ -161,6 +181,7 @@ impl Expr {
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
         match self {
             Expr::Real(_) | Expr::Int(_) | Expr::Param(_) | Expr::Read { .. } | Expr::Let { .. } => Vec::new(),
+            Expr::Swept { .. } => Vec::new(),
             Expr::Part(a, _) | Expr::Negate(a) | Expr::Abs(a) | Expr::Fold { term: a, .. } => vec![a],
             Expr::Vector(parts) => parts.iter_mut().collect(),
             Expr::Binary(_, a, b) | Expr::Less(a, b) | Expr::Dot(a, b) | Expr::Choose(_, a, b) => vec![a, b],
@@ -221,6 +242,7 @@ impl fmt::Display for In<'_, &Expr> {
             Expr::Int(x) => write!(f, "{x}"),
             Expr::Read { field, way, k } => write!(f, "f{field}{}", index(mesh, way, *k)),
             Expr::Let { number, way, k } => write!(f, "x{number}{}", index(mesh, way, *k)),
+            Expr::Swept { number, k } => write!(f, "y{number}{}", index(mesh, &Way::default(), *k)),
             Expr::Part(of, part) => write!(f, "{}.{part}", own(of)),
             Expr::Vector(parts) => write!(f, "[{}]", parts.iter().map(own).collect::<Vec<_>>().join(", ")),
             Expr::Binary(op, a, b) => write!(f, "({} {op} {})", own(a), own(b)),
@@ -246,6 +268,8 @@ impl fmt::Display for In<'_, &Cond> {
         match cond {
             Cond::Below(a, b) => write!(f, "{} < {}", In(mesh, a), In(mesh, b)),
             Cond::Present(way) => write!(f, "present({})", In(mesh, way)),
+            Cond::HasLevel(by) if *by < 0 => write!(f, "k >= {}", -by),
+            Cond::HasLevel(by) => write!(f, "k < nk - {by}"),
             Cond::InZone(first, last) => write!(f, "in_zone({})", zones(*first, *last)),
             Cond::Not(cond) => write!(f, "!({})", In(mesh, &**cond)),
             Cond::And(a, b) => write!(f, "({} && {})", In(mesh, &**a), In(mesh, &**b)),
@@ -349,7 +373,20 @@ impl Stencil {
         for (number, value) in self.lets.iter().enumerate() {
             writeln!(f, "    let x{number} = {}", In(mesh, value))?;
         }
-        for (number, (write, value)) in self.writes.iter().enumerate() {
+        let mut first = 0;
+        for sweep in &self.sweeps {
+            writeln!(f, "    sweep k {} {{", if sweep.is_down { "down" } else { "up" })?;
+            for number in first..sweep.end {
+                writeln!(f, "        let y{number} = {}", In(mesh, &self.swept[number].1))?;
+            }
+            for &number in &sweep.writes {
+                writeln!(f, "        w{number} = {}", In(mesh, &self.writes[number].1))?;
+            }
+            writeln!(f, "    }}")?;
+            first = sweep.end;
+        }
+        let is_swept = |number: &usize| self.sweeps.iter().any(|sweep| sweep.writes.contains(number));
+        for (number, (write, value)) in self.writes.iter().enumerate().filter(|(number, _)| !is_swept(number)) {
             let value = In(mesh, value);
             let op = |taken: &bool| if *taken { "-=" } else { "+=" };
             match write {

@@ -35,6 +35,8 @@ fn check_over_mesh(own: &MeshStencil, given: Option<&BTreeSet<FieldId>>) -> Resu
     ensure(writes == stores, || format!("{stores} stores, and {writes} writes"))?;
     let through = GridOrMesh::Mesh { mesh: &own.mesh, over };
     Checker { through, given, is_part: given.is_some(), ..Checker::new(&own.stencil) }.stencil()?;
+    let only_assigns = own.writes.iter().all(|write| write.how == How::Assign);
+    ensure(only_assigns || own.stencil.sweeps.is_empty(), || "it sweeps, and adds or folds".into())?;
     own.stores().try_for_each(|(store, write)| check_write(own, over, store, write.part, &write.how))
 }
 
@@ -70,7 +72,7 @@ fn check_write(own: &MeshStencil, over: SetId, store: &Store, part: u32, how: &H
     let (name, home) = (&field.name, field.place.home);
     let at_home = |set: SetId| home.is_some_and(|home| home.set == set && home.map.is_none());
     let (fits, at) = match how {
-        How::Assign => (matches!(field.role, Role::Out | Role::InOut), at_home(over)),
+        How::Assign => (matches!(field.role, Role::Out | Role::InOut | Role::Carried), at_home(over)),
         How::Add(path) => (field.role == Role::Inc, path.levels() == 0 && at_home(end(&own.mesh, over, path)?)),
         How::Reduce(_) => (field.role == Role::Reduce, home.is_none()),
     };

@@ -16,7 +16,7 @@
 //! 8. Paths have no hops, fields have no home and one number each, and nothing is added to, folded or asked for.
 //!
 //! Over a mesh, as far as the mesh is known, which a [`Stencil`] by itself does not know:
-//! 9. Paths have no steps, and nothing sweeps. Each hop goes through a slot of a map that is there, from the set where the hop before
+//! 9. Paths have no steps, and what sweeps adds to nothing and folds nothing. Each hop goes through a slot of a map that is there, from the set where the hop before
 //!    it led; without levels there is no shift of them.
 //! 10. A read leads to the set where its field is at home, and takes a part that the field has; numbers without a home are read
 //!     through no hops. Zones are those of the stencil's set. A use leads back to the stencil's own set. [`Node::Present`] asks about hops.
@@ -147,10 +147,7 @@ impl<'a> Checker<'a> {
         for id in stencil.fields.handles() {
             self.times(id, stored[id.index()])?;
         }
-        match self.through {
-            GridOrMesh::Grid => self.order(),
-            GridOrMesh::SomeMesh | GridOrMesh::Mesh { .. } => self.no_sweeps(),
-        }
+        self.order()
     }
 
     /// Whether there are such zones.
@@ -169,13 +166,13 @@ impl<'a> Checker<'a> {
         let field = &self.stencil.fields[id];
         let once = |count: usize| times == count || self.is_part && times == 0;
         let fits = match (field.role, matches!(self.through, GridOrMesh::Grid)) {
-            (Role::Carried, true) => times <= 1,
+            (Role::Carried, _) => times <= 1,
             (Role::In, _) => times == 0,
             // Each part by itself.
             (Role::Out | Role::InOut, _) => once(width(field.place.home)),
             (Role::Inc, false) => true,
             (Role::Reduce, false) => once(1),
-            (Role::Inc | Role::Reduce, true) | (Role::Carried, false) => false,
+            (Role::Inc | Role::Reduce, true) => false,
         };
         ensure(fits, || format!("{} field {} is stored {times} times", field.role.name(), field.name))
     }
@@ -191,11 +188,6 @@ impl<'a> Checker<'a> {
         let is_there =
             home.set.index() < mesh.sets.len() && slots.is_some_and(|slots| home.width == home.parts * slots);
         ensure(is_there, || format!("{} is at home at nothing that the mesh has", field.name))
-    }
-
-    fn no_sweeps(&self) -> Result<(), String> {
-        let is_plain = self.stencil.sweeps.is_empty() && self.stencil.stores.iter().all(|store| store.sweep.is_none());
-        ensure(is_plain, || "it sweeps over a mesh".into())
     }
 
     /// Whether carried fields are read when their values are known.
@@ -216,7 +208,7 @@ impl<'a> Checker<'a> {
         let mut found = Ok(());
         // Of a place its level, and whether it is in another column.
         let then = |&(levels, is_away): &(i32, bool), path: &Path| {
-            (path.levels().saturating_add(levels), is_away || !path.steps().is_empty())
+            (path.levels().saturating_add(levels), is_away || path.is_away())
         };
         stencil.at_places([&store.body], (0, false), then, |_, body, at| {
             for (field, path) in body.reads().filter(|(field, _)| stencil.fields[*field].role == Role::Carried) {

@@ -63,6 +63,11 @@ impl<'a> Over<'a> {
         &self.declared.mesh
     }
 
+    /// A path as it is written.
+    pub fn written(&self, path: &Path) -> String {
+        self.mesh().written(path)
+    }
+
     /// The stencils that a program calls, by their numbers there.
     pub fn called(&self, program: &Program, stencils: &[MeshStencil]) -> Vec<MeshStencil> {
         let own = |inner: &Stencil| {

@@ -65,9 +65,22 @@ impl<'a> Lowering<'a> {
             let whole = format!("a vector is assigned whole: `[a, b, ...]` with {width} parts");
             return self.report(found.help(if width == 1 { "take a part of it, as in `v.0`" } else { &whole }));
         }
+        if self.current_sweep().is_some() && (width > 1 || how != How::Assign) {
+            let found = Diagnostic::error(span, "a sweep assigns plain numbers").note(field.span, "declared here");
+            return self.report(match how {
+                How::Assign => found.label("a vector").help("assign it below the sweep, whose names are known there"),
+                How::Add(_) | How::Reduce(_) => found
+                    .label("an increment, or a reduction")
+                    .help("assign an output here, and add or fold that in another stencil"),
+            });
+        }
         for (part, body) in parts.into_iter().enumerate() {
             if field.place.levels == Levels::None && !is_reduced && !self.has_one_level {
                 self.check_levels(&body, field, span)?;
+            }
+            if self.current_sweep().is_some() {
+                self.store(id, body);
+                continue;
             }
             self.stencil.stores.push(Store { field: id, body, sweep: None });
             if let Some(over) = &mut self.over {
@@ -75,6 +88,18 @@ impl<'a> Lowering<'a> {
             }
         }
         Some(())
+    }
+
+    /// What can be told of sweeps once the whole stencil is known: kernels give each of their columns a thread, which adds to no other
+    /// elements. Returns whether all is well.
+    pub(in crate::lower) fn finish_sweeps(&mut self) -> bool {
+        let (Some(over), Some((_, sweep))) = (&self.over, self.stencil.sweeps.iter().next()) else { return true };
+        let Some(at) = over.writes.iter().position(|write| write.how != How::Assign) else { return true };
+        let (sweep, field) = (sweep.span, &self.stencil.fields[self.stencil.stores[at].field]);
+        let found = Diagnostic::error(field.span, "what sweeps adds to nothing, and folds nothing");
+        let found = found.label("an increment, or a reduction").note(sweep, "the sweep");
+        self.tell(found.help("assign an output, and add or fold that in another stencil"));
+        false
     }
 
     /// Numbers are added, whatever kind they are; truth values are not.

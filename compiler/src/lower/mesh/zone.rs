@@ -135,7 +135,7 @@ impl<'a> Lowering<'a> {
                         (_, Some((_, other))) => found.label(format!("a zone of `{}`", other.name)),
                         (true, None) => found
                             .label("it has no zones")
-                            .help(format!("declare them in the mesh: `zone {}, interior on {}`", name.text, own.name)),
+                            .help(format!("declare them in the mesh, all of them: `zone {}, ... on {}`", name.text, own.name)),
                         (false, None) => found.label(format!("its zones are {}", known.join(", "))),
                     }
                 }));

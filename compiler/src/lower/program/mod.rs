@@ -138,8 +138,10 @@ impl<'a> Programmer<'_, 'a> {
             Statement::Sweep(sweep) => self.belongs_into_a_stencil(sweep.span, "sweep"),
             Statement::Reduce(reduce) => self.belongs_into_a_stencil(reduce.span, "reduce"),
             Statement::SumsByLevel(span) => self.belongs_into_a_stencil(*span, "sums by level"),
-            Statement::Levels(levels) => self.belongs_into_a_stencil(levels.span, "levels"),
-            Statement::Zones(zones) => self.belongs_into_a_stencil(zones.span, "zones"),
+            Statement::Levels(ast::Levels { span, .. }) | Statement::Zones(ast::Zones { span, .. }) => {
+                let found = wrong(*span, "where something is computed is said of a call, or in a stencil", "of what?");
+                self.tell(found.help("behind a call: `h = step(h) on interior, levels 1..nk`"));
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 //! then these are parameters of that stencil.
 
 use super::{ExprId, Programmer};
-use crate::analysis::levels::goes_on;
+use crate::analysis::levels::may_go_on;
 use crate::ast::{self, Levels};
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::mesh::Zones;
@@ -122,7 +122,7 @@ impl<'a> Programmer<'_, 'a> {
             [Node::LevelCount] => 0,
             _ => i32::MIN,
         };
-        let last = i32::from(goes_on(whole));
+        let last = i32::from(may_go_on(whole));
         let is_too_far = end.is_some_and(|end| beyond(end) > last) || end.is_none() && beyond(first) >= last;
         let found = if is_too_far {
             let found = Diagnostic::error(levels.span, "these levels go on behind the last one").label("too far");

@@ -5,6 +5,7 @@ pub mod numbers;
 pub mod values;
 
 use super::ends::Ends;
+use super::sweep::Sweeping;
 use super::{Items, Kernel, MeshChoices, MeshTask};
 use crate::ir::{DefId, Field, FieldId, Hop, Kind, Path, Relation, Role};
 use crate::kernel::build::{Builder, Computing, Making, Term};
@@ -61,6 +62,8 @@ pub struct Writer<'a> {
     level: Option<ValueId>,
     /// How many levels a thread computes, from its own on.
     pub levels: usize,
+    /// What a thread that goes through all levels knows of the others.
+    pub sweeping: Option<Sweeping<'a>>,
 }
 
 impl Making for Writer<'_> {
@@ -101,6 +104,7 @@ impl<'a> Writer<'a> {
             k: None,
             level: None,
             levels: 1,
+            sweeping: None,
         }
     }
 
@@ -195,6 +199,9 @@ impl<'a> Writer<'a> {
 
     /// How many threads that follow each other have the levels of one item. Nothing if they have items of one level.
     fn threads_of_column(&self) -> Option<usize> {
+        if !self.task.stencil.stencil.sweeps.is_empty() {
+            return Some(1);
+        }
         let is_by_column = self.choices.layout.is_by_column() && self.task.stencil.mesh.levels;
         is_by_column.then(|| (self.task.computed.len() / self.levels).max(1))
     }
@@ -216,6 +223,16 @@ impl<'a> Writer<'a> {
             let k = Coordinate::Block.along(Axis::Y).plus(self.task.computed.start);
             self.k = Some(self.own.name("k", k));
         }
+    }
+
+    /// Goes to a level, of all levels.
+    pub fn at_level(&mut self, k: ValueId) {
+        (self.k, self.level) = (Some(k), Some(k));
+    }
+
+    /// The level at hand, if there are any.
+    pub fn level_at_hand(&self) -> Option<ValueId> {
+        self.k
     }
 
     /// The number of the thread's level among those that are computed.
@@ -261,7 +278,7 @@ impl<'a> Writer<'a> {
 
     /// The kernel, of a thread an item, and what is said of it.
     pub fn finish(self, what: &str, items: Items, in_place: Vec<FieldId>) -> Kernel {
-        let threads_of_column = self.threads_of_column().filter(|_| self.level.is_some());
+        let threads_of_column = self.threads_of_column().filter(|_| self.level.is_some() || self.sweeping.is_some());
         // Blocks that work on pieces have one level.
         debug_assert!(threads_of_column.is_none() || !matches!(items, Items::Pieces { .. }));
         let MeshTask { stencil, precision, .. } = *self.task;

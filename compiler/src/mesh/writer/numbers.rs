@@ -46,7 +46,7 @@ impl Writer<'_> {
     }
 
     /// The level `shift` away, kept inside, where there are several.
-    fn level(&mut self, shift: i32, levels: Levels) -> Option<ValueId> {
+    pub fn level(&mut self, shift: i32, levels: Levels) -> Option<ValueId> {
         let last = match levels {
             Levels::None => return None,
             Levels::Full => self.task.levels as i32 - 1,

@@ -1,7 +1,7 @@
 //! Values: reads, definitions and bodies, where some path leads.
 
 use super::Writer;
-use crate::ir::{Binary, Body, DefId, FieldId, Handle, Hop, Kind, Levels, Node, NodeId, Path, Relation};
+use crate::ir::{Binary, Body, DefId, FieldId, Handle, Hop, Kind, Levels, Node, NodeId, Path, Relation, Role};
 use crate::kernel::build::Computing;
 use crate::kernel::{Function, Meaning, Operation, ValueId};
 use crate::mesh::ends::Ends;
@@ -60,6 +60,9 @@ impl Writer<'_> {
     /// A number of a field where `at` leads.
     pub fn read(&mut self, field: FieldId, at: &Path, part: u32) -> ValueId {
         let own = self.field(field);
+        if own.role == Role::Carried {
+            return self.carried(field, at.levels());
+        }
         // What has no levels is the same on all of them.
         let at = &if own.place.levels == Levels::None { at.clone().without_levels() } else { at.clone() };
         let key = (field, at.clone(), part);

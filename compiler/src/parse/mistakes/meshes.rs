@@ -45,6 +45,10 @@ fn part(stop: &Stop) -> Diagnostic {
     match word {
         "set" => sets(stop, &part),
         "map" => map(stop, &part),
+        "zone" | "zones" => {
+            let found = wrong(part.at(part.text, word.len()), "zones are those of a set", "of which?");
+            found.help("as in `zone rim, interior on cell`: names, and the set that they cut into parts")
+        }
         _ => {
             let found =
                 Diagnostic::error(part.at(part.text, word.len().max(1)), format!("`{word}` begins no part of a mesh"))

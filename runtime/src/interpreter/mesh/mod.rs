@@ -4,6 +4,7 @@
 //! end of a path is gathered. Then values are written: element after element, and of one element store after store, which is
 //! the order in which increments are added.
 
+mod sweeps;
 mod tape;
 
 use super::execute::{Cells, Element as Row, Operand, Slots, compute};
@@ -69,6 +70,9 @@ pub fn interpret_mesh(
     sums: Option<&mut [Vec<f64>]>,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<()> {
+    if !job.stencil.stencil.sweeps.is_empty() {
+        return sweeps::run(job, outputs, progress);
+    }
     match job.precision {
         Precision::F32 => run::<f32>(job, outputs, sums, progress),
         Precision::F64 => run::<f64>(job, outputs, sums, progress),

@@ -106,7 +106,18 @@ impl InverseMap {
     /// # Errors
     /// Those of [`Pieces::new`].
     pub(super) fn pieces(&self, cut: Cut, users: &[u32], parts: Option<&[u32]>) -> Result<Pieces> {
-        let users = &users[self.first..self.first + self.mesh.sets[0].size];
+        let size = self.mesh.sets[0].size;
+        let users = &users[self.first..self.first + size];
+        // Parts of elements are those of all of their set, of which these are some.
+        let own: Vec<u32>;
+        let parts = match (parts, cut) {
+            (Some(parts), Cut::Blocks { .. }) => {
+                let (first, end) = (self.first as u32, (self.first + size) as u32);
+                own = parts.iter().map(|start| (*start).clamp(first, end) - first).collect();
+                Some(own.as_slice())
+            }
+            (parts, _) => parts,
+        };
         Ok(Pieces::new(&self.mesh, cut, users, parts)?.counted_from(self.first as u32))
     }
 

@@ -224,7 +224,9 @@ impl Writer {
             let first = self.rng.u8(0..=high);
             (first, self.rng.u8(first.max(low)..count))
         });
-        let Some(levels) = own.mesh.levels.filter(|_| self.one_in(4)) else { return Place { zones, levels: None } };
+        let Some(levels) = own.mesh.levels.filter(|_| own.sweeps.is_empty() && self.one_in(4)) else {
+            return Place { zones, levels: None };
+        };
         let few = levels > 2;
         let wholes: Vec<usize> = (0..self.program.params.len()).filter(|&n| self.program.params[n].1).collect();
         let first = Number::Int(self.rng.i32(0..1 + i32::from(few)));

@@ -108,6 +108,10 @@ fn drop_write(program: &mut Program, stencil: usize, write: usize) {
         return;
     }
     own.writes.remove(write);
+    for sweep in &mut own.sweeps {
+        sweep.writes.retain(|own| *own != write);
+        sweep.writes.iter_mut().filter(|own| **own > write).for_each(|own| *own -= 1);
+    }
     if let Some(place) = place {
         each_call(&mut program.actions, stencil, &mut |targets| {
             targets.remove(place);

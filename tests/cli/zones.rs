@@ -1,0 +1,149 @@
+//! Zones of a mesh: stencils and calls that compute some elements, questions for them, and sweeps over levels beside them.
+
+use crate::common::folder::Folder;
+use std::fs;
+use stencilc_runtime::Data;
+use stencilc_runtime::mesh::{self, Field, ZONE};
+
+const TEXT: &str = "\
+mesh tri {
+    set edge, cell
+    map edge.cells -> cell[2] missing skip
+    map cell.edges -> edge[3] missing skip
+    zone lateral, nudging, interior on cell
+    zone rim, inner on edge
+    levels k
+}
+
+stencil nudged over tri.cell {
+    inout t
+    in    driver
+    zones lateral, nudging
+    t = if in_zone(lateral) { driver } else { 0.5 * (t + driver) }
+}
+
+stencil spread over tri.edge {
+    in  u
+    inc s on cell
+    zone inner
+    s[cells.0] += if present(cells.0) { u } else { 0 }
+    s[cells.1] -= u
+}
+
+stencil total over tri.cell {
+    in t
+    reduce sum_t: sum
+    reduce least: min
+    sum_t += t
+    least = t
+}
+
+/// An implicit solve along the columns, of what flows in through the edges.
+stencil solve over tri.cell {
+    in  a, b = 1..2
+    in  u on edge
+    out x
+    let d = a + sum(e in edges) { u[e] }
+    sweep k up {
+        let m  = if k == 0 { 1 / b } else { 1 / (b - 0.1 * a * cp[k-1]) }
+        let cp = 0.3 * m
+        let dp = if k == 0 { d * m } else { (d - a * dp[k-1]) * m }
+    }
+    sweep k down { x = if k == nk - 1 { dp } else { dp - cp * x[k+1] } }
+}
+
+program area over tri {
+    in    driver on cell
+    in    u on edge
+    inout t on cell
+    inout s on cell
+    out   w, least: real on ()
+    param low: int = 1
+    repeat 3 {
+        t = nudged(t, driver)
+        t = solve(t, driver, u) on interior
+        s = spread(u, s = s)
+        w, least = total(t) on nudging, interior, levels low..nk
+    }
+}
+
+test \"the rim is what drives it, and the rest is left alone\" {
+    mesh triangles(4, 3)
+    levels(2)
+    zone cell = if i < 5 { 0 } else if i < 10 { 1 } else { 2 }
+    zone edge = 1
+    let before = 3.0 * i
+    nudged { t = before; driver = 7 }
+    expect t == if in_zone(lateral) { 7 } else if in_zone(nudging) { 0.5 * (before + 7) } else { before }
+}
+test \"a column by itself\" {
+    mesh triangles(2, 2)
+    levels(5)
+    zone cell = 0
+    zone edge = 1
+    solve { a = 0; b = 2; u = 0 }
+    expect x == 0
+}
+test \"what is not computed is not looked at\" {
+    mesh triangles(4, 3)
+    levels(2)
+    zone cell = i % 3
+    zone edge = 0
+    inner { t = i }
+    expect r == 2 * i && in_zone(interior)
+}
+stencil inner over tri.cell { in t; out r; zone interior; r = 2 * t }
+";
+
+/// A folder with the text and a mesh of two squares by five, whose zones stand in no order.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    fs::write(folder.path("area.stn"), TEXT).unwrap();
+    folder.done("mesh make triangles --size 6x5 -o plain.npz");
+    let mut mesh = mesh::load(&folder.path("plain.npz")).unwrap();
+    for (name, zones) in [("cell", 3), ("edge", 2)] {
+        let set = mesh.set_named(name).unwrap();
+        let data = Data::I32((0..mesh.sets[set].size as i32).map(|element| element * 7 % 5 % zones).collect());
+        mesh.fields.push(Field { name: ZONE.to_owned(), set, map: None, parts: 1, data });
+    }
+    mesh::save(&mesh, &folder.path("tri.npz")).unwrap();
+    folder
+}
+
+#[test]
+fn zones_are_computed_alone() {
+    let folder = folder();
+    insta::assert_snapshot!(folder.transcript(&[
+        "check --strict area.stn",
+        "test area.stn",
+        "run area.stn --mesh tri.npz --levels 4 --draw --device cpu",
+        "run area.stn --mesh plain.npz --levels 4 --draw --device cpu",
+        "run area.stn --stencil inner --mesh tri.npz --levels 2 --draw --device cpu --json",
+        "build area.stn --stencil inner --emit cuda --mesh tri.npz --levels 4",
+        "build area.stn --stencil solve --emit cuda --mesh tri.npz --levels 4 --vectors soa",
+        "build area.stn --stencil nudged --emit ir",
+    ]));
+}
+
+#[test]
+fn every_kernel_computes_the_zones_that_are_said() {
+    let folder = folder();
+    folder.done("verify area.stn --mesh tri.npz --levels 5 --device emulate");
+}
+
+#[test]
+fn numbers_of_zones_are_looked_at() {
+    let folder = folder();
+    let mut mesh = mesh::load(&folder.path("tri.npz")).unwrap();
+    let number = mesh.fields.iter().position(|field| field.name == ZONE).unwrap();
+    for (data, told) in [
+        (Data::I32(vec![3; 60]), "`zone on cell` of wrong.npz is 3 at element 0, and there is no such zone"),
+        (Data::I32(vec![-1; 60]), "`zone on cell` of wrong.npz is -1 at element 0, and there is no such zone"),
+        (Data::F64(vec![1.0; 60]), "`zone on cell` of wrong.npz is no whole number for each element"),
+    ] {
+        mesh.fields[number].data = data;
+        mesh::save(&mesh, &folder.path("wrong.npz")).unwrap();
+        let found = folder.refused("run area.stn --stencil inner --mesh wrong.npz --levels 2 --draw --device cpu");
+        assert!(found.contains(told) && found.contains("the zones are 0 lateral, 1 nudging, 2 interior"), "{found}");
+    }
+}
