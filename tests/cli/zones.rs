@@ -40,14 +40,15 @@ stencil total over tri.cell {
 
 /// An implicit solve along the columns, of what flows in through the edges.
 stencil solve over tri.cell {
-    in  a, b = 1..2
+    in  a
+    in  b = 2..3
     in  u on edge
     out x
     let d = a + sum(e in edges) { u[e] }
     sweep k up {
         let m  = if k == 0 { 1 / b } else { 1 / (b - 0.1 * a * cp[k-1]) }
         let cp = 0.3 * m
-        let dp = if k == 0 { d * m } else { (d - a * dp[k-1]) * m }
+        let dp = if k == 0 { d * m } else { (d - 0.1 * a * dp[k-1]) * m }
     }
     sweep k down { x = if k == nk - 1 { dp } else { dp - cp * x[k+1] } }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// The most bytes of shared memory for a thread: with more of them, so few threads are at work at once that arrays of their
 /// own, which go to memory and back, are as fast (docs/performance.md).
-const MOST: usize = 600;
+pub const MOST: usize = 600;
 
 /// The variables and arrays of the carried fields.
 #[derive(Default)]
@@ -28,20 +28,21 @@ struct Kept {
 }
 
 impl Carried {
-    /// Declares all that a kernel keeps of a stencil's fields on so many levels, in blocks of so many threads. What variables hold at first
-    /// is never looked at.
+    /// Declares all that a kernel keeps of a stencil's fields on so many levels, in blocks of so many threads, with so many bytes of shared
+    /// memory a thread at `most`. What variables hold at first is never looked at.
     pub fn declare(
         own: &mut Builder,
         (stencil, kept): (&Stencil, &BTreeMap<FieldId, Keeping>),
         (nk, [x, y, z]): (usize, [u32; 3]),
         precision: Precision,
+        most: usize,
     ) -> Self {
         let kind = |field: FieldId| stencil.fields[field].stored.kind();
         let computed = |field: FieldId| Type::computing(kind(field), precision);
         let threads = (x * y) as usize;
         let all_levels = kept.iter().filter(|(_, kept)| kept.levels);
         let total = all_levels.map(|(&field, _)| nk * computed(field).bytes()).sum::<usize>().saturating_mul(threads);
-        let has_room = z == 1 && (1..=SHARED).contains(&total) && total <= MOST * threads;
+        let has_room = z == 1 && (1..=SHARED).contains(&total) && total <= most.saturating_mul(threads);
         let fields = kept.iter().map(|(&id, kept)| {
             let name = &stencil.fields[id].name;
             let first = match kind(id) {

@@ -1,7 +1,7 @@
 //! How many levels a thread computes: one, a few, or all, loop after loop.
 
 use super::body::{self, Writer};
-use super::carried::Carried;
+use super::carried::{Carried, MOST};
 use super::checked::Site;
 use super::{Elements, Frame, Given};
 use crate::access::{Addresses, Cell, Reads, Shape};
@@ -126,7 +126,7 @@ fn before_levels(frame: &mut Frame, own: &mut Builder) -> ValueId {
     // Sweeps are for threads with a whole column: others keep nothing.
     let nk = plan.known_grid.as_ref().map_or(0, |known_grid| known_grid.grid.nk);
     let choices = &plan.choices;
-    frame.carried = Carried::declare(own, (&plan.stencil, &plan.kept), (nk, choices.block), choices.precision);
+    frame.carried = Carried::declare(own, (&plan.stencil, &plan.kept), (nk, choices.block), choices.precision, MOST);
     column
 }
 

@@ -33,12 +33,15 @@ mod writer;
 pub use chain::{Chain, Link};
 pub use chained::kernels as kernels_of_chain;
 
+use crate::analysis::footprint::Footprint;
+use crate::analysis::levels::leaves_levels;
 use crate::diagnostic::Refusal;
-use crate::ir::mesh::Zones;
-use crate::ir::{FieldId, MeshStencil, Path, Precision, SetId};
+use crate::ir::mesh::{How, Zones};
+use crate::ir::{FieldId, Levels, MeshStencil, Path, Precision, Role, SetId};
 use crate::kernel;
 pub use dictionary::Dictionary;
 pub use group::{Group, groups};
+use std::collections::BTreeSet;
 use std::ops::Range;
 pub use strategy::{Additions, STRATEGIES, Strategy};
 pub use vector_layout::VectorLayout;
@@ -144,6 +147,29 @@ pub struct Largest {
     pub elements: usize,
     /// Targets, of the piece that has the most.
     pub targets: usize,
+}
+
+/// The fields that get new values in the arrays of the old ones: those that a stencil leaves as they are at some elements or levels, and
+/// reads at the element at hand alone. So nothing is copied for what stays.
+pub fn changed_in_place(stencil: &MeshStencil) -> BTreeSet<FieldId> {
+    let own = &stencil.stencil;
+    let leaves = own.zones.is_some() || leaves_levels(own);
+    // Others would look at it between two kernels, or from level to level.
+    let is_one_kernel = own.sweeps.is_empty() && stencil.writes.iter().all(|write| write.how == How::Assign);
+    if !leaves || !is_one_kernel {
+        return BTreeSet::new();
+    }
+    let footprint = Footprint::new(stencil, 0..own.stores.len());
+    let is_here = |id: FieldId| {
+        let mut reads = footprint.shifts.iter().filter(|((field, _), _)| *field == id);
+        reads.all(|((_, hops), shifts)| hops.is_empty() && shifts.iter().all(|&shift| shift == 0))
+    };
+    let fields = own.fields.iter().filter(|(id, field)| {
+        // What has no levels is read by the threads of all.
+        let is_alone = field.place.levels != Levels::None || !stencil.mesh.levels;
+        field.role == Role::InOut && is_alone && is_here(*id)
+    });
+    fields.map(|(id, _)| id).collect()
 }
 
 /// What is known of a mesh before there are kernels.

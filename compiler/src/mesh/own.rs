@@ -3,7 +3,7 @@
 use super::writer::Writer;
 use super::writer::numbers::part_name;
 use super::writer::values::level_name;
-use super::{Kernel, MeshChoices, MeshTask};
+use super::{Kernel, MeshChoices, MeshTask, changed_in_place};
 use crate::gpu::AT_ONCE;
 use crate::ir::mesh::How;
 use crate::ir::{FieldId, Levels, MeshStencil, Path, Relation, Role, SetId};
@@ -30,12 +30,14 @@ pub fn kernel(task: &MeshTask, choices: &MeshChoices) -> Kernel {
     let of_levels = |levels: usize| {
         let mut writer = Writer::new(task, choices, &task.stencil.stencil.name);
         writer.levels = levels;
+        writer.in_place = changed_in_place(task.stencil);
         let (element, items) = writer.thread_of_own();
         writer.find_level();
         writer.set_index(&[], element);
         let written = Written::of(&mut writer, task.stencil);
         written.store(&mut writer, element, &|_| true);
-        writer.finish("a thread an element", items, Vec::new())
+        let in_place = writer.in_place.iter().copied().collect();
+        writer.finish("a thread an element", items, in_place)
     };
     with_levels(task, choices, of_levels)
 }
@@ -72,6 +74,16 @@ impl Written {
             }
         }
         own
+    }
+
+    /// Whether it writes to any field that is wanted.
+    pub fn has(&self, is_wanted: &dyn Fn(FieldId) -> bool) -> bool {
+        !self.folded.is_empty() || self.assigned.keys().any(|&field| is_wanted(field))
+    }
+
+    /// What it writes to a field that has one number, on the thread's own level.
+    pub fn number(&self, field: FieldId) -> Option<ValueId> {
+        self.assigned.get(&field)?.first()?.first().copied()
     }
 
     /// Computes everything here, and says that what is assigned is what is read of the element at hand: as it would be read again.

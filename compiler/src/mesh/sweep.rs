@@ -1,23 +1,22 @@
 //! A thread an element, which goes through its levels one after the other: what a stencil with sweeps computes.
 //!
 //! What is carried from level to level is kept as on grids ([`Carried`]). What a level reads does not depend on the levels before it, so it
-//! is loaded for several of them at once, and a thread waits for memory once for all.
+//! is loaded for several of them at once, while those before are computed (`ahead`).
+
+mod ahead;
 
 use super::own::Written;
 use super::writer::Writer;
-use super::{Kernel, MeshChoices, MeshTask};
+use super::{Items, Kernel, MeshChoices, MeshTask};
 use crate::analysis::footprint::Footprint;
 use crate::cells::carried::Carried;
+use crate::gpu::SHARED;
 use crate::ir::{Direction, FieldId, Levels, MeshStencil, Path, Phase, Relation, Role, Store};
 use crate::kernel::build::{Computing, Making};
-use crate::kernel::{ArrayId, Step, Unroll, ValueId};
-use crate::plan::phases::loops;
-
-/// Numbers that wait in a thread for their levels, at most: with more of them registers spill.
-const WAITING: usize = 64;
-
-/// Levels that are loaded at once, at most.
-const AHEAD: usize = 8;
+use crate::kernel::{Step, Type, Unroll, ValueId};
+use crate::plan::phases::{Kept, loops};
+use ahead::Ahead;
+use std::collections::BTreeMap;
 
 /// What a thread knows of the sweep that it is in.
 pub struct Sweeping<'a> {
@@ -27,11 +26,26 @@ pub struct Sweeping<'a> {
     stores: &'a [Store],
 }
 
-/// Numbers of a field that are loaded for several levels: where, and an array for each part.
-struct Ahead {
-    field: FieldId,
-    at: Path,
-    parts: Vec<ArrayId>,
+/// The column of a thread.
+#[derive(Clone, Copy)]
+struct Column {
+    element: ValueId,
+    /// How many items there are, and the first of the block, where all threads of a block go on together: of some there is no column.
+    of_block: Option<[ValueId; 2]>,
+}
+
+/// Threads of a block: so many that what is carried through all levels finds room in shared memory, or as many as was said where too few
+/// do, or where threads load for each other, which takes that room.
+fn threads(task: &MeshTask, choices: &MeshChoices, kept: &BTreeMap<FieldId, Kept>) -> u32 {
+    let fields = &task.stencil.stencil.fields;
+    let bytes = |field: FieldId| Type::computing(fields[field].stored.kind(), task.precision).bytes();
+    if choices.layout.is_by_column() {
+        return choices.block.min(64);
+    }
+    let each: usize = kept.iter().filter(|(_, own)| own.levels).map(|(&field, _)| task.levels * bytes(field)).sum();
+    let smaller = std::iter::successors(Some(choices.block), |&block| (block % 64 == 0).then_some(block / 2));
+    let mut fitting = smaller.filter(|&block| each * block as usize <= SHARED);
+    fitting.next().unwrap_or(choices.block)
 }
 
 /// The kernel of a stencil with sweeps.
@@ -40,20 +54,45 @@ pub fn kernel(task: &MeshTask, choices: &MeshChoices) -> Kernel {
     let (loops, kept) = loops(&own.stencil);
     let loops: Vec<(Option<Direction>, MeshStencil)> =
         loops.into_iter().map(|Phase { direction, stencil }| (direction, own.of_stores(stencil))).collect();
+    let choices = &MeshChoices { block: threads(task, choices, &kept), ..*choices };
     let mut writer = Writer::new(task, choices, &own.stencil.name);
-    let (element, items) = writer.thread_of_own();
-    writer.set_index(&[], element);
+    let (column, items) = column(&mut writer);
+    writer.set_index(&[], column.element);
     known_of_column(&mut writer);
     let block = (task.levels, [choices.block, 1, 1]);
-    let carried = Carried::declare(&mut writer.own, (&own.stencil, &kept), block, task.precision);
+    let most = if choices.layout.is_by_column() { 0 } else { usize::MAX };
+    let carried = Carried::declare(&mut writer.own, (&own.stencil, &kept), block, task.precision, most);
     writer.sweeping = Some(Sweeping { carried, direction: None, stores: &[] });
     for (direction, phase) in &loops {
         if let Some(own) = &mut writer.sweeping {
             (own.direction, own.stores) = (*direction, &phase.stencil.stores);
         }
-        through(&mut writer, phase, *direction, element);
+        through(&mut writer, phase, *direction, column);
     }
     writer.finish("a thread an element, which goes through its levels", items, Vec::new())
+}
+
+/// Finds the column of the thread. Where levels of a column follow each other in memory, threads of a block load for each other, so all of
+/// them stay.
+fn column(writer: &mut Writer) -> (Column, Items) {
+    if !writer.choices.layout.is_by_column() {
+        let (element, items) = writer.thread_of_own();
+        return (Column { element, of_block: None }, items);
+    }
+    let set = writer.task.stencil.set();
+    let range = writer.own_range();
+    let n = range.as_ref().map_or_else(|| writer.size(set), |own| own.n);
+    let item = writer.own.name("item", writer.item());
+    let element = item.at_most(n.minus(1));
+    let element = match &range {
+        Some(own) => own.first.plus(element),
+        None => element,
+    };
+    let element = writer.own.name(&writer.task.stencil.mesh.sets[set].name, element);
+    let first = range.as_ref().map(|own| own.first);
+    let zero = writer.own.int(0);
+    let items = Items::Set(set, writer.task.stencil.stencil.zones);
+    (Column { element, of_block: Some([n, first.unwrap_or(zero)]) }, items)
 }
 
 /// Finds what does not depend on the level: where ways lead, and numbers without levels.
@@ -73,87 +112,49 @@ fn known_of_column(writer: &mut Writer) {
 }
 
 /// A loop through all levels.
-fn through<'a>(writer: &mut Writer<'a>, phase: &'a MeshStencil, direction: Option<Direction>, element: ValueId) {
+fn through<'a>(writer: &mut Writer<'a>, phase: &'a MeshStencil, direction: Option<Direction>, column: Column) {
     let is_down = direction == Some(Direction::Down);
-    let levels = writer.task.levels;
-    let (from, to) = if is_down { (levels as i64 - 1, 0) } else { (0, levels as i64) };
-    let (ahead, at_once) = loaded_ahead(writer, phase);
+    let levels = writer.task.levels as i64;
+    let (from, to) = if is_down { (levels - 1, 0) } else { (0, levels) };
+    let ahead = Ahead::new(writer, phase, column);
     let step = if is_down { Step::Down } else { Step::By };
     if ahead.is_empty() {
         let one = writer.own.int(1);
         return writer.each("k", (from, to, step(one)), Unroll::Times(4), |writer, k| {
             writer.at_level(k);
-            level(writer, phase, element);
+            level(writer, phase, column, &ahead, None);
         });
     }
-    let count = writer.own.int(at_once as i64);
+    let count = writer.own.int(ahead.levels as i64);
+    let start = writer.own.int(from);
+    ahead.load(writer, start, is_down);
     writer.each("k_start", (from, to, step(count)), Unroll::Times(1), |writer, start| {
-        let levels = |writer: &mut Writer<'a>, write: &mut dyn FnMut(&mut Writer<'a>, ValueId)| {
-            writer.unrolled("n", (0, count), |writer, number| {
-                let k = writer.own.name("k", if is_down { start.minus(number) } else { start.plus(number) });
-                let relation = if is_down { Relation::Lt } else { Relation::Ge };
-                writer.own.break_if(k.is(relation, to));
-                writer.at_level(k);
-                write(writer, number);
-            });
-        };
-        levels(writer, &mut |writer, number| {
-            for Ahead { field, at, parts } in &ahead {
-                let element = writer.index(at.hops());
-                let (array, wish) = (writer.input(*field), writer.read_name(*field, at));
-                let values = writer.load(array, *field, (Some(element), at.levels()), &wish, true);
-                for (own, value) in parts.iter().zip(values) {
-                    writer.own.store(*own, number, value);
-                }
-            }
+        ahead.hand_over(writer);
+        let next = writer.own.term(if is_down { start.minus(count) } else { start.plus(count) });
+        ahead.load(writer, next, is_down);
+        writer.unrolled("n", (0, count), |writer, number| {
+            let k = writer.own.name("k", if is_down { start.minus(number) } else { start.plus(number) });
+            writer.own.break_if(k.is(if is_down { Relation::Lt } else { Relation::Ge }, to));
+            writer.at_level(k);
+            ahead.remember(writer, number);
+            level(writer, phase, column, &ahead, Some(number));
         });
-        levels(writer, &mut |writer, number| {
-            for Ahead { field, at, parts } in &ahead {
-                let (stored, wish) = (writer.field(*field).stored, writer.read_name(*field, at));
-                for (part, own) in parts.iter().enumerate() {
-                    let value = writer.own.load(*own, number);
-                    let value = writer.scalar().read(&mut writer.own, value, stored);
-                    let value = writer.own.name(&wish, value);
-                    writer.remember((*field, at.clone(), part as u32), value);
-                }
-            }
-            level(writer, phase, element);
-        });
+        ahead.store(writer, start, is_down);
     });
 }
 
-/// What is read of elements on a level, and how many levels of it are loaded at once.
-fn loaded_ahead(writer: &mut Writer, phase: &MeshStencil) -> (Vec<Ahead>, usize) {
-    let footprint = Footprint::new(phase, 0..phase.stencil.stores.len());
-    let mut reads: Vec<(FieldId, Path)> = Vec::new();
-    for ((field, hops), shifts) in &footprint.shifts {
-        let own = writer.field(*field);
-        // Of a field on a map one number is read, not all.
-        let is_plain = own.place.home.is_some_and(|home| home.map.is_none());
-        if is_plain && own.place.levels != Levels::None && own.role != Role::Carried {
-            reads.extend(
-                shifts.iter().map(|&shift| (*field, Path::through(hops.clone()).then(&Path::levels_only(shift)))),
-            );
-        }
-    }
-    let numbers: usize = reads.iter().map(|(field, _)| writer.width(*field)).sum();
-    let fitting = (WAITING / numbers.max(1)).clamp(1, AHEAD);
-    let at_once = if fitting.is_power_of_two() { fitting } else { fitting.next_power_of_two() / 2 };
-    if at_once == 1 {
-        return (Vec::new(), 1);
-    }
-    let ahead = reads.into_iter().map(|(field, at)| {
-        let (kind, wish) = (writer.stored(field), format!("{}_ahead", writer.read_name(field, &at)));
-        let parts = (0..writer.width(field)).map(|_| writer.own.local(&wish, kind, at_once)).collect();
-        Ahead { field, at, parts }
-    });
-    (ahead.collect(), at_once)
-}
-
-/// What is computed on a level.
-fn level(writer: &mut Writer, phase: &MeshStencil, element: ValueId) {
+/// What is computed on a level, which has a number among those that are loaded at once.
+fn level(writer: &mut Writer, phase: &MeshStencil, column: Column, ahead: &Ahead, number: Option<ValueId>) {
     let is_carried = |store: &&Store| phase.stencil.fields[store.field].role == Role::Carried;
-    Written::of(writer, phase).store(writer, element, &|_| true);
+    let written = Written::of(writer, phase);
+    if let Some(number) = number {
+        ahead.keep(writer, &written, number);
+    }
+    let is_direct = |field: FieldId| number.is_none() || !ahead.stores(field);
+    let is_there = column.of_block.map(|[n, _]| writer.item().less(n));
+    writer.when_if(is_there.filter(|_| written.has(&is_direct)), |writer| {
+        written.store(writer, column.element, &is_direct);
+    });
     let mut carried = Vec::new();
     for store in phase.stencil.stores.iter().filter(is_carried) {
         carried.push((store.field, writer.body(&store.body, &Path::default())));

@@ -266,8 +266,12 @@ impl<B: Backend> Driver<B> {
             Before::Zero => Ok(None),
         };
         let before: Vec<Option<Rc<Slot<B::Buffer>>>> = writes.iter().map(before).collect::<Result<_>>()?;
-        // Nobody looks at these later: the stage may have them.
+        // Nobody looks at these later: the stage may have them. What is to have a new value needs none meanwhile.
         ends.iter().for_each(|&id| self.slots.unbind(id));
+        writes
+            .iter()
+            .filter(|own| own.before == Before::Kept(Some(own.variable)))
+            .for_each(|own| self.slots.unbind(own.variable));
         let computed = Computed { stage, times, params };
         let mut targets = Vec::new();
         for (write, before) in writes.iter().zip(before) {

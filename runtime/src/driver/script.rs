@@ -144,7 +144,7 @@ pub struct Write {
 pub enum Before {
     /// Where the stage does not compute it: what a variable holds, or nothing.
     Kept(Option<VariableId>),
-    /// All that a variable holds, since the stage adds to it.
+    /// All that a variable holds, since the stage adds to it, or changes some of it where it is.
     Sum(VariableId),
     /// Whatever: the stage begins with zeros.
     Zero,

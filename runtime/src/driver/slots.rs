@@ -187,6 +187,11 @@ impl<B: Backend> Driver<B> {
             return Ok(slot);
         };
         let before = match before {
+            // What the stage does not read it can write where it is.
+            Some(before) if Slot::is_held_once(&before) => {
+                before.frame.set(before.frame.get().filter(|frame| frame.region == region));
+                return Ok(before);
+            }
             Some(before) => before,
             None => self.blank(region, variable)?,
         };

@@ -1,6 +1,7 @@
 //! A mesh of a file, as a mesh of stencils declares it.
 
-use super::{HOLE, Map, Mesh, zone};
+use super::zone::{self, Zoned};
+use super::{HOLE, Map, Mesh};
 use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use stencilc_compiler::ir::{Handle, Hop, MapId, Mesh as Declared, SetId};
 pub struct Bound {
     sizes: Vec<usize>,
     maps: Vec<(Arc<[i32]>, usize)>,
-    /// By set, the zone of each element; nothing of a set that has none.
-    zones: Vec<Option<Arc<[u8]>>>,
+    /// By set, its zones; nothing of a set that has none.
+    zones: Vec<Option<Zoned>>,
 }
 
 impl Bound {
@@ -48,7 +49,7 @@ impl Bound {
         for (table, arity) in &self.maps {
             hasher.update(&(*arity as u64).to_le_bytes()).update(bytemuck::cast_slice(table));
         }
-        self.zones.iter().flatten().for_each(|zones| _ = hasher.update(zones));
+        self.zones.iter().flatten().for_each(|own| _ = hasher.update(&own.of));
         hasher.finalize().to_hex().to_string()
     }
 
@@ -59,15 +60,14 @@ impl Bound {
 
     /// The zone of an element, by its number; 0 in a set without zones.
     pub fn zone(&self, set: SetId, element: usize) -> u8 {
-        self.zones[set.index()].as_ref().map_or(0, |zones| zones[element])
+        self.zones[set.index()].as_ref().map_or(0, |own| own.of[element])
     }
 
     /// The elements of some zones of a set, or of all; they follow each other in a mesh that is in order of its zones.
     pub fn range(&self, set: SetId, zones: Option<Zones>) -> Range<usize> {
         match (zones, &self.zones[set.index()]) {
             (Some(Zones { first, last }), Some(own)) => {
-                debug_assert!(own.is_sorted(), "elements are not in the order of their zones");
-                own.partition_point(|&zone| zone < first)..own.partition_point(|&zone| zone <= last)
+                own.starts[usize::from(first)]..own.starts[usize::from(last) + 1]
             }
             (None, _) | (_, None) => 0..self.size(set),
         }

@@ -11,11 +11,20 @@ use stencilc_compiler::ir::mesh::Set;
 /// The field that tells the zone of each element of a set, by its number in the order in which the zones are declared.
 pub const ZONE: &str = "zone";
 
-/// The zone of each element of a set of `mesh`, if `declared` names zones of it.
+/// The zones of a set.
+#[derive(Clone, Debug)]
+pub(super) struct Zoned {
+    /// The zone of each element.
+    pub of: Arc<[u8]>,
+    /// How many elements are in those before each zone, and at last how many there are: where zones begin, if elements are in their order.
+    pub starts: Arc<[usize]>,
+}
+
+/// The zones of a set of `mesh`, if `declared` names zones of it.
 ///
 /// # Errors
 /// The mesh does not say them, or says numbers of zones that there are not.
-pub(super) fn of_set(declared: &Declared, set: &Set, mesh: &Mesh, number: usize) -> Result<Option<Arc<[u8]>>> {
+pub(super) fn of_set(declared: &Declared, set: &Set, mesh: &Mesh, number: usize) -> Result<Option<Zoned>> {
     if set.zones.is_empty() {
         return Ok(None);
     }
@@ -42,7 +51,11 @@ pub(super) fn of_set(declared: &Declared, set: &Set, mesh: &Mesh, number: usize)
         ))
         .help(format!("the zones are {}", names.join(", ")))),
     };
-    Ok(Some(numbers.iter().enumerate().map(zone).collect::<Result<_>>()?))
+    let of: Arc<[u8]> = numbers.iter().enumerate().map(zone).collect::<Result<_>>()?;
+    let mut starts = vec![0; set.zones.len() + 1];
+    of.iter().for_each(|&zone| starts[usize::from(zone) + 1] += 1);
+    (1..starts.len()).for_each(|zone| starts[zone] += starts[zone - 1]);
+    Ok(Some(Zoned { of, starts: starts.into() }))
 }
 
 impl Mesh {

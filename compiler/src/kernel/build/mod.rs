@@ -140,6 +140,15 @@ impl Builder {
         self.array(name, element, Space::Shared(count), true)
     }
 
+    /// Bytes of the shared arrays so far.
+    pub fn shared_bytes(&self) -> usize {
+        let arrays = self.kernel.arrays.iter().map(|(_, own)| match own.space {
+            Space::Shared(count) => count * own.element.bytes(),
+            _ => 0,
+        });
+        arrays.sum()
+    }
+
     /// An array of so many elements that a thread has for itself from here on.
     pub fn local(&mut self, wish: &str, element: Type, count: usize) -> ArrayId {
         self.made(wish, element, (Space::Local(count), true), Contents::Unset)

@@ -133,9 +133,10 @@ impl<'a> Lowering<'a> {
                 return self.report(found.meant(guess(&name.text, known.iter().copied()), |found| {
                     match (known.is_empty(), elsewhere) {
                         (_, Some((_, other))) => found.label(format!("a zone of `{}`", other.name)),
-                        (true, None) => found
-                            .label("it has no zones")
-                            .help(format!("declare them in the mesh, all of them: `zone {}, ... on {}`", name.text, own.name)),
+                        (true, None) => found.label("it has no zones").help(format!(
+                            "declare them in the mesh, all of them: `zone {}, ... on {}`",
+                            name.text, own.name
+                        )),
                         (false, None) => found.label(format!("its zones are {}", known.join(", "))),
                     }
                 }));

@@ -16,7 +16,7 @@ use crate::kernel::{
 };
 use crate::names::{Identifier, Names};
 use crate::text::Comment;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// What is known in a block of code.
 #[derive(Default)]
@@ -60,6 +60,8 @@ pub struct Writer<'a> {
     k: Option<ValueId>,
     /// Its number among those that are computed, where threads that follow each other have the levels of an item.
     level: Option<ValueId>,
+    /// Fields that get new values in the arrays of the old ones.
+    pub in_place: BTreeSet<FieldId>,
     /// How many levels a thread computes, from its own on.
     pub levels: usize,
     /// What a thread that goes through all levels knows of the others.
@@ -103,6 +105,7 @@ impl<'a> Writer<'a> {
             scopes: vec![Scope::default()],
             k: None,
             level: None,
+            in_place: BTreeSet::new(),
             levels: 1,
             sweeping: None,
         }
@@ -119,7 +122,7 @@ impl<'a> Writer<'a> {
     fn name_of(&mut self, wish: &str, meaning: &Meaning) -> Identifier {
         let is_users = match meaning {
             Meaning::Input(_) | Meaning::Param(_) | Meaning::Mesh(MeshData::Leaves(_)) => true,
-            Meaning::Output(field) => self.field(*field).role != Role::InOut,
+            Meaning::Output(field) => self.field(*field).role != Role::InOut || self.in_place.contains(field),
             _ => false,
         };
         // The user's own names are theirs, as far as C++ lets them.

@@ -64,6 +64,9 @@ impl Writer<'_> {
 
     /// The array of a field that is read.
     pub fn input(&mut self, field: FieldId) -> ArrayId {
+        if self.in_place.contains(&field) {
+            return self.output(field);
+        }
         self.array(&self.field(field).name, self.stored(field), false, Meaning::Input(field))
     }
 
@@ -75,7 +78,8 @@ impl Writer<'_> {
     /// The array of a field that is made, and written if somebody gets it.
     pub fn output_if(&mut self, field: FieldId, is_written: bool) -> ArrayId {
         let own = self.field(field);
-        let wish = if own.role == Role::InOut { format!("{}_new", own.name) } else { own.name.clone() };
+        let is_another = own.role == Role::InOut && !self.in_place.contains(&field);
+        let wish = if is_another { format!("{}_new", own.name) } else { own.name.clone() };
         self.array(&wish, self.stored(field), is_written, Meaning::Output(field))
     }
 

@@ -58,6 +58,19 @@ impl Backend for Interpreter {
         let MeshProblem { precision, levels, bound, .. } = &*self.problem;
         let levels_computed = self.problem.computed(call.stencil, params)?;
         arrays.lend(stencil.stencil.fields.len(), |inputs, outputs| {
+            // What is changed in place is read as it was.
+            let before: Vec<Option<Data>> = stencil
+                .stencil
+                .fields
+                .iter()
+                .map(|(id, own)| {
+                    let is_given = inputs[id.index()].is_some();
+                    outputs[id.index()].clone().filter(|_| own.role == Role::InOut && !is_given)
+                })
+                .collect();
+            let inputs: Vec<Option<&Data>> =
+                inputs.iter().zip(&before).map(|(own, before)| own.or(before.as_ref())).collect();
+            let inputs = &inputs[..];
             for (id, own) in stencil.stencil.fields.iter().filter(|(_, own)| own.role.is_written()) {
                 // What is added to and left out begins with 0; and nobody looks at what has no buffer.
                 let is_zero = own.role == Role::Inc && call.fields[id.index()].read.is_none();

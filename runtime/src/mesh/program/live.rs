@@ -146,8 +146,9 @@ fn backwards(program: &Program, actions: &[Action], live: &mut BTreeSet<Variable
                 call.writes().for_each(|id| {
                     live.remove(&id);
                 });
-                live.extend(kept(program, call));
+                // What gets a new value is looked at once more at most, to be kept where it stays.
                 let last = call.reads().filter(|id| !live.contains(id)).collect();
+                live.extend(kept(program, call));
                 live.extend(call.reads());
                 Step::Call { call: call.clone(), last }
             }

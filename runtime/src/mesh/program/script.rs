@@ -11,7 +11,7 @@ use std::sync::Arc;
 use stencilc_compiler::ir::program::{Call, Program};
 use stencilc_compiler::ir::scalar::{Value, apply};
 use stencilc_compiler::ir::{Body, Handle, Levels, Role, Stencil, VariableId};
-use stencilc_compiler::mesh::Chain;
+use stencilc_compiler::mesh::{Chain, changed_in_place};
 use stencilc_compiler::program::{self as compiled, Loop, Times};
 
 /// A program over a mesh, some of whose chains are one stage.
@@ -80,10 +80,14 @@ impl MeshScript {
     fn call(&mut self, call: &Call, last: &BTreeSet<VariableId>) -> compiled::Step {
         let program = &self.problem.program.program;
         let kept: BTreeSet<VariableId> = kept(program, call).collect();
+        // Chains leave nothing as it is.
+        let own = self.problem.program.stencils.get(call.stencil);
+        let in_place = own.map(changed_in_place).unwrap_or_default();
         let mut uses = Uses { ends: last.iter().copied().collect(), ..Uses::default() };
         for (binding, (field, own)) in call.fields.iter().zip(self.stencil(call).fields.iter()) {
             // What is added to is read in its place, if the sum has one.
-            if let Some(read) = binding.read.filter(|_| own.role != Role::Inc || binding.written.is_none()) {
+            let is_changed = own.role == Role::Inc || in_place.contains(&field);
+            if let Some(read) = binding.read.filter(|_| !is_changed || binding.written.is_none()) {
                 uses.reads.push((field, read));
             }
             let Some(variable) = binding.written.filter(|_| !self.problem.is_passed_on(call, field)) else {
@@ -93,6 +97,7 @@ impl MeshScript {
                 // What is added to and left out starts from 0, whatever there was.
                 (Role::Inc, None) => Before::Zero,
                 (Role::Inc, Some(read)) => Before::Sum(read),
+                (Role::InOut, Some(read)) if in_place.contains(&field) => Before::Sum(read),
                 (Role::InOut, read) => Before::Kept(read),
                 (_, _) => Before::Kept(Some(variable).filter(|id| kept.contains(id))),
             };

@@ -107,8 +107,8 @@ impl<M: Build> Kernels<M> {
                 continue;
             }
             let array = self.array(element_of(own.stored, self.problem.precision), self.len(own.place))?;
-            // What is added to it is added to what there is.
-            if let Some((_, before)) = reads.iter().find(|(field, _)| *field == id && own.role == Role::Inc) {
+            // What is added to it is added to what there is, and what changes in place is there.
+            if let Some((_, before)) = reads.iter().find(|(field, _)| *field == id) {
                 self.machine.copy(before.buffer()?, array.buffer()?)?;
             }
             unseen.push((id, array));
