@@ -258,6 +258,8 @@ pub struct Fields {
     pub doc: String,
     /// `in`, `out`, `inout` or `inc`.
     pub role: Name,
+    /// What a mesh calls the field, if that is said: `in x as middle`.
+    pub original: Option<Name>,
     /// The fields.
     pub names: Vec<Name>,
     /// `: f32`

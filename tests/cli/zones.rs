@@ -117,9 +117,7 @@ fn zones_are_computed_alone() {
     insta::assert_snapshot!(folder.transcript(&[
         "check --strict area.stn",
         "test area.stn",
-        "run area.stn --mesh tri.npz --levels 4 --draw --device cpu",
         "run area.stn --mesh plain.npz --levels 4 --draw --device cpu",
-        "run area.stn --stencil inner --mesh tri.npz --levels 2 --draw --device cpu --json",
         "build area.stn --stencil inner --emit cuda --mesh tri.npz --levels 4",
         "build area.stn --stencil solve --emit cuda --mesh tri.npz --levels 4 --vectors soa",
         "build area.stn --stencil nudged --emit ir",

@@ -31,6 +31,7 @@ pub fn once(stencil: &Stencil, from_zero: bool) -> (Program, Vec<VariableId>) {
         let Field { name, doc, place, stored, range, span, .. } = field.clone();
         let id = program.variables.add(Variable {
             name,
+            original: None,
             doc,
             role: Some(role),
             is_shown: false,

@@ -50,6 +50,8 @@ pub struct Program {
 pub struct Variable {
     /// The user's name.
     pub name: String,
+    /// What a mesh calls it whose field it takes, if not the same.
+    pub original: Option<String>,
     /// Its documentation.
     pub doc: FreeText,
     /// What it is to whoever runs the program; nothing if a `let` made it.

@@ -130,6 +130,7 @@ impl<'a> Showing<'a> {
         let own = made.fields[value].clone();
         let variable = self.program.variables.add(Variable {
             name: own.name,
+            original: None,
             doc: own.doc,
             role: None,
             is_shown: true,

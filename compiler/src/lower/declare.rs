@@ -49,6 +49,9 @@ impl<'a> Lowering<'a> {
                 return self.only_over_mesh(at, message, "a grid stencil has `in`, `out` and `inout`");
             }
         };
+        if let Some(original) = &fields.original {
+            self.check_original(original, fields, in_program)?;
+        }
         let stored = fields.typed.as_ref().map_or(Some(Stored::Real), |typed| self.stored(typed));
         let place = self.place(fields).and_then(|place| {
             if in_program {
@@ -61,6 +64,25 @@ impl<'a> Lowering<'a> {
         let (stored, place) = (stored?, place?);
         let range = fields.drawn.and_then(|(low, high)| self.range(low, high, role, stored));
         Some(Field { range, doc: FreeText::new(&fields.doc), ..new_field("", role, place, stored, at) })
+    }
+
+    /// `in x as middle on edge`: what a mesh calls a field that is read.
+    fn check_original(&mut self, original: &ast::Name, fields: &ast::Fields, in_program: bool) -> Found<()> {
+        let name = fields.names.first().map_or("", |name| &name.text);
+        let found = Diagnostic::error(original.span, "another name is for what comes with a mesh");
+        let found = match (self.is_over_mesh() && in_program, fields.names.len()) {
+            (false, _) => {
+                found.label("only a program over a mesh takes that by itself").help(format!("declare it as `{name}`"))
+            }
+            (true, 2..) => {
+                found.label(format!("a name for `{}` alone", original.text)).help("declare the others by themselves")
+            }
+            (true, _) if fields.role.text == "out" => {
+                found.label("of what is written").help(format!("declare it as `{name}`"))
+            }
+            (true, _) => return Some(()),
+        };
+        self.report(found)
     }
 
     fn stored(&mut self, typed: &ast::Typed) -> Found<Stored> {

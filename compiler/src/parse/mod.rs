@@ -244,8 +244,7 @@ impl Builder<'_> {
     fn place(&mut self, statement: &Statement, pair: &Node) -> Built<()> {
         let at = span(pair);
         let (Statement::Let(Let { value, .. }) | Statement::Assign(Assign { value, .. })) = statement else {
-            let found = wrong(at, "where something is computed is said of a call in a program", "not of this");
-            return Err(found);
+            return Ok(());
         };
         let mut place = Where { zones: Vec::new(), levels: None, span: at };
         for own in parts(pair, Rule::where_part) {
@@ -309,6 +308,7 @@ impl Builder<'_> {
         Ok(Fields {
             doc,
             role: word(pair, Rule::role)?,
+            original: part(pair, Rule::original).map(|own| name(&own)),
             names: names(pair),
             typed: self.typed(pair)?,
             place: part(pair, Rule::place).map(|own| place(&own)),

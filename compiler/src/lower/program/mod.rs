@@ -162,7 +162,8 @@ impl<'a> Programmer<'_, 'a> {
         let Field { doc, role, place, stored, range, .. } = declared;
         for name in &fields.names {
             let variable = new_variable(name, place, stored);
-            let id = self.add(name, Variable { doc: doc.clone(), role: Some(role), range, ..variable });
+            let original = fields.original.as_ref().map(|own| own.text.clone());
+            let id = self.add(name, Variable { doc: doc.clone(), role: Some(role), original, range, ..variable });
             self.valued.extend(id.filter(|_| role.is_read()));
         }
     }
@@ -513,6 +514,7 @@ impl Held {
 fn new_variable(name: &ast::Name, place: Place, stored: Stored) -> Variable {
     Variable {
         name: name.text.clone(),
+        original: None,
         doc: FreeText::default(),
         role: None,
         is_shown: false,

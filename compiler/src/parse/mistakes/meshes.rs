@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, guess as nearest, wrong};
 use crate::source::Span;
 
 /// What stands in a mesh.
-const PARTS: &[&str] = &["set", "map", "zone", "levels"];
+const PARTS: &[&str] = &["set", "map", "levels"];
 
 /// An example of everything.
 const FORM: &str =

@@ -179,13 +179,14 @@ fn along<'m>(
 /// # Errors
 /// There are fields of that name, and none is what the input is declared as.
 pub(super) fn fitting<'m>(mesh: &'m Mesh, variable: &Variable, program: &MeshProgram) -> Result<Option<&'m Field>> {
-    let Some(first) = mesh.field_named(&variable.name) else { return Ok(None) };
+    let name = variable.original.as_ref().unwrap_or(&variable.name);
+    let Some(first) = mesh.field_named(name) else { return Ok(None) };
     let (declared, place) = (&program.mesh, variable.place);
     // Several sets may have a field of that name.
     let own = place.home.and_then(|home| {
         let set = mesh.set_named(&declared.sets[home.set].name)?;
         let map = home.map.and_then(|map| mesh.map_named(set, &declared.maps[map].name));
-        mesh.field_on(&variable.name, set, map)
+        mesh.field_on(name, set, map)
     });
     let parts = place.home.map_or(1, |home| home.parts as usize);
     if let Some(field) = own.filter(|own| own.parts == parts && place.levels == Levels::None) {
@@ -198,16 +199,16 @@ pub(super) fn fitting<'m>(mesh: &'m Mesh, variable: &Variable, program: &MeshPro
         Element::Bool => "bool",
     };
     let of_parts = |parts: usize| if parts == 1 { String::new() } else { format!("[{parts}]") };
-    let (name, origin) = (&variable.name, &mesh.origin);
+    let origin = &mesh.origin;
     let on = mesh.field_place(field);
     let there = format!("{kind}{}{}", of_parts(field.parts), on.strip_prefix(name.as_str()).unwrap_or(&on));
     let here = format!("{}{}{}", variable.stored, of_parts(parts), declared.place(place));
     Err(match own.is_some_and(|own| own.parts == parts) {
         // Nothing but the levels differ.
         true => Error::input(format!("`{name}` is {here} with levels, in {origin} it is {there} without"))
-            .help(format!("declare it as it is there: `{on}, no k`; or give another: --in {name}={name}.npy")),
+            .help(format!("declare it as it is there: `{on}, no k`; or give another: --in {0}={0}.npy", variable.name)),
         false => Error::input(format!("`{name}` is {here}, in {origin} it is {there}"))
-            .help(format!("declare it as it is there, or give another: --in {name}={name}.npy")),
+            .help(format!("declare it as it is there, or give another: --in {0}={0}.npy", variable.name)),
     })
 }
 
