@@ -5,6 +5,7 @@ mod hexahedra;
 mod icosahedral;
 pub mod levels;
 mod quadrilaterals;
+mod williamson;
 
 /// The largest absolute value.
 fn largest(numbers: impl IntoIterator<Item = f64>) -> f64 {

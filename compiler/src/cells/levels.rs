@@ -3,19 +3,22 @@
 use super::body::{self, Writer};
 use super::carried::{Carried, MOST};
 use super::checked::Site;
-use super::{Elements, Frame, Given};
+use super::{Ahead, Elements, Frame, Given};
 use crate::access::{Addresses, Cell, Reads, Shape};
 use crate::analysis::extents::extents;
-use crate::ir::{Direction, Relation};
+use crate::ir::{Direction, FieldId, Relation};
 use crate::kernel::build::{Builder, Computing, Making};
 use crate::kernel::{ArrayId, Step, Type, Unroll, ValueId};
 use crate::names::name_at;
 use crate::plan::{Plan, shape_of};
 use std::collections::BTreeMap;
 
-/// Levels that a sweep loads at once. Sweeps wait long for each level, if only for its divisions: so they do not wait for
-/// memory, too.
-pub const AHEAD: i64 = 8;
+/// Levels that a sweep loads at once, while it computes as many before them: sweeps wait long for each level, if only for its divisions, so
+/// they do not wait for memory, too.
+const AHEAD: usize = 8;
+
+/// Words of registers that wait for the levels at hand, at most, and as many that are on their way.
+const WAITING: usize = 64;
 
 /// Looks up the neighbours, where all threads of a block do so together or each for itself.
 pub(super) fn distances(frame: &Frame, own: &mut Builder, together: bool) -> Option<Vec<ValueId>> {
@@ -153,6 +156,13 @@ pub(super) fn slice_of_levels(frame: &mut Frame, own: &mut Builder, sites: &mut 
     });
 }
 
+/// How many levels of these elements are loaded at once.
+fn at_once(plan: &Plan, ahead: &Ahead) -> usize {
+    let bytes = |field: FieldId| plan.stencil.fields[field].stored.bytes(plan.choices.precision);
+    let words: usize = ahead.iter().map(|(field, _)| bytes(*field).div_ceil(4)).sum();
+    [AHEAD, 4, 2].into_iter().find(|levels| words * levels <= WAITING).unwrap_or(1)
+}
+
 /// A thread for all levels: loop after loop.
 pub(super) fn all_levels(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Site>) {
     let plan = frame.plan;
@@ -172,35 +182,46 @@ pub(super) fn all_levels(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<S
             });
             continue;
         }
-        // What is loaded waits in arrays for the levels at hand.
-        let arrays: BTreeMap<_, ArrayId> = ahead
-            .iter()
-            .map(|(field, at)| {
-                let declared = &plan.stencil.fields[*field];
-                let element = Type::stored(declared.stored, plan.choices.precision);
-                let name = format!("{}_ahead", name_at(&declared.name, at));
-                ((*field, at.clone()), own.local(&name, element, AHEAD as usize))
-            })
-            .collect();
-        let count = own.int(AHEAD);
-        own.each("k_start", (from, to, step(count)), Unroll::Times(1), |own, start| {
-            let levels = |own: &mut Builder, write: &mut dyn FnMut(&mut Builder, Cell, ValueId)| {
-                own.unrolled("n", (0, count), |own, number| {
-                    let k = own.name("k", if is_down { start.minus(number) } else { start.plus(number) });
-                    let relation = if is_down { Relation::Lt } else { Relation::Ge };
-                    own.break_if(k.is(relation, if is_down { first } else { end }));
-                    let cell = cell(frame, own, column, k);
-                    write(own, cell, number);
-                });
-            };
-            levels(own, &mut |own, cell, number| {
-                for ((field, at), array) in &arrays {
+        // What is loaded waits in arrays, for the levels at hand and for those after them.
+        let at_once = at_once(plan, &ahead);
+        let mut arrays: BTreeMap<_, [ArrayId; 2]> = BTreeMap::new();
+        for (field, at) in ahead {
+            let declared = &plan.stencil.fields[field];
+            let element = Type::stored(declared.stored, plan.choices.precision);
+            let array = |end: &str| own.local(&format!("{}_{end}", name_at(&declared.name, &at)), element, at_once);
+            arrays.insert((field, at.clone()), ["next", "ahead"].map(array));
+        }
+        let count = own.int(at_once as i64);
+        let levels = |own: &mut Builder, start: ValueId, write: &mut dyn FnMut(&mut Builder, Cell, ValueId)| {
+            own.unrolled("n", (0, count), |own, number| {
+                let k = own.name("k", if is_down { start.minus(number) } else { start.plus(number) });
+                let relation = if is_down { Relation::Lt } else { Relation::Ge };
+                own.break_if(k.is(relation, if is_down { first } else { end }));
+                let cell = cell(frame, own, column, k);
+                write(own, cell, number);
+            });
+        };
+        let load = |own: &mut Builder, start: ValueId| {
+            levels(own, start, &mut |own, cell, number| {
+                for ((field, at), [next, _]) in &arrays {
                     let element = body::element_ahead(frame, own, cell, *field, at);
-                    own.store(*array, number, element);
+                    own.store(*next, number, element);
                 }
             });
-            levels(own, &mut |own, cell, number| {
-                let loaded = arrays.iter().map(|(key, array)| (key.clone(), own.load(*array, number)));
+        };
+        let from = own.term(from);
+        load(own, from);
+        own.each("k_start", (from, to, step(count)), Unroll::Times(1), |own, start| {
+            own.unrolled("n", (0, count), |own, number| {
+                for [next, here] in arrays.values() {
+                    let element = own.load(*next, number);
+                    own.store(*here, number, element);
+                }
+            });
+            let after = own.term(if is_down { start.minus(count) } else { start.plus(count) });
+            load(own, after);
+            levels(own, start, &mut |own, cell, number| {
+                let loaded = arrays.iter().map(|(key, [_, here])| (key.clone(), own.load(*here, number)));
                 let loaded = loaded.collect();
                 Writer::new(frame, phase, own, sites, cell, loaded).write();
             });
