@@ -52,6 +52,14 @@ impl Drawing {
         Ok(())
     }
 
+    /// Whether an input that is not given is drawn.
+    pub fn draws(&self, name: &str) -> bool {
+        match self {
+            Drawing::Nothing | Drawing::Named(_) => self.names(name),
+            Drawing::Inputs | Drawing::Everything => true,
+        }
+    }
+
     /// Whether inputs that nobody gave can all be drawn. `beside` is where else they might have been: ", and `m.npz` has none".
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use stencilc_compiler::analysis::footprint::Footprint;
 use stencilc_compiler::analysis::levels::leaves_levels;
 use stencilc_compiler::ir::mesh::How;
-use stencilc_compiler::ir::{FieldId, Levels, MeshStencil, Path, Precision};
+use stencilc_compiler::ir::{Direction, FieldId, Levels, MeshStencil, Path, Precision};
 use stencilc_compiler::mesh::Group;
 use stencilc_runtime::mesh::program::kernels::{Renumbered, Works};
 use stencilc_runtime::mesh::program::{measure, prepared};
@@ -24,6 +24,12 @@ struct Explanation {
     precision: Precision,
     over: String,
     fields: Vec<FieldFacts>,
+    /// The zones whose elements are computed alone, if the stencil says so.
+    zones: Option<String>,
+    /// Whether the stencil says which levels are computed.
+    says_levels: bool,
+    /// Which ways it sweeps through the levels.
+    sweeps: Vec<Direction>,
     /// Whether there may be levels that are not computed.
     leaves_levels: bool,
     operations: BTreeMap<&'static str, u64>,
@@ -132,8 +138,11 @@ impl Explanation {
             doc: own.stencil.doc.as_told().to_owned(),
             precision: args.precision,
             over: format!("{}.{}", own.mesh.name, own.mesh.sets[own.set()].name),
+            zones: own.stencil.zones.map(|zones| own.mesh.zone_names(own.set(), zones)),
+            says_levels: own.stencil.levels.is_some(),
+            sweeps: own.stencil.sweeps.iter().map(|(_, sweep)| sweep.direction).collect(),
             leaves_levels: own.mesh.levels && leaves_levels(&own.stencil),
-            fields: own.stencil.fields.iter().map(|(id, _)| field(&own, id, &looks, args.precision)).collect(),
+            fields: own.stencil.own_fields().map(|(id, _)| field(&own, id, &looks, args.precision)).collect(),
             operations: operations.map(|(operation, count)| (operation.name(), count)).collect(),
             flops_per_element: looks.operations.flops(),
             races: races(&own),
@@ -265,7 +274,18 @@ impl Explanation {
         };
         let mut text = format!("{title}\nin {}, over {}\n\nfields\n", self.precision.name(), self.over);
         text.push_str(&terminal::table(&self.fields.iter().map(FieldFacts::row).collect::<Vec<_>>(), &[]));
-        if self.leaves_levels {
+        if let Some(zones) = &self.zones {
+            text.push_str(&format!("  zones: computed are elements of {zones}; the others keep what was there\n"));
+        }
+        if !self.sweeps.is_empty() {
+            let ways: Vec<&str> = self.sweeps.iter().map(|own| own.name()).collect();
+            text.push_str(&format!("  sweeps: {} through the levels of each element\n", ways.join(", then ")));
+        }
+        if self.says_levels {
+            text.push_str(
+                "  levels: computed are those that the stencil says, as far as all levels exist that are read\n",
+            );
+        } else if self.leaves_levels {
             text.push_str("  levels: computed are those for which all levels exist that are read; the others keep what was there\n");
         }
         let element = self.over.split('.').next_back().unwrap_or("element");

@@ -444,8 +444,17 @@ pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Va
             stencil.levels.as_ref().is_none_or(said)
         };
         if !candidates(stencil, 0..nk).any(is_said) {
-            let what = format!("stencil `{}` computes none of the {nk} levels, since it says others", stencil.name);
-            let help = "levels are counted from 0: look at its `levels`, and at the parameters in them";
+            let (who, help) = match &stencil.part_of {
+                None => (
+                    format!("stencil `{}`", stencil.name),
+                    "levels are counted from 0: look at its `levels`, and at the parameters in them",
+                ),
+                Some(whole) => (
+                    format!("a call of `{whole}` on some levels"),
+                    "levels are counted from 0: look at those of the call, and at `levels` in the stencil",
+                ),
+            };
+            let what = format!("{who} computes none of the {nk} levels, since it says others");
             return Err(Refusal::new(what).help(help));
         }
         let help = "give a grid with more levels, or guard the read, as in `if k > 0 { a[k-1] } else { a }`";

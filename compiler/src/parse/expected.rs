@@ -35,7 +35,7 @@ fn called(rule: Rule) -> Option<&'static str> {
         Rule::kw_level => "`level`",
         Rule::kw_in => "`in`",
         Rule::kw_if => "`if`",
-        Rule::range | Rule::path => "a range, as in `1..=3`",
+        Rule::range | Rule::path | Rule::way => "a range, as in `1..=3`",
         Rule::arity => "`[n]`",
         Rule::binder => "a name and its range, as in `n in 1..=3`",
         Rule::string => "a title in quotes",

@@ -2,7 +2,7 @@
 //! needs no stack of ours.
 
 use super::rest::misplaced;
-use super::{Builder, Built, Node, Rule, name, part, parts, present, span, trail, word};
+use super::{Builder, Built, Node, Rule, name, part, parts, present, span, way, word};
 use crate::ast::{Argument, Binder, Block, Expr, ExprId, Infix, Name, Prefix, Range};
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::foreign::{self, scalar};
@@ -241,7 +241,7 @@ impl Builder<'_> {
     fn binder(&mut self, pair: &Node) -> Built<Binder> {
         let range = match part(pair, Rule::range) {
             Some(range) => self.ends(&range).map(|(low, high)| Range::Numbers(low, high))?,
-            None => Range::Map(present(trail(pair), span(pair))?),
+            None => Range::Map(present(way(pair), span(pair))?),
         };
         Ok(Binder { name: word(pair, Rule::ident)?, range })
     }

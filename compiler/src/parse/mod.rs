@@ -156,6 +156,12 @@ fn names(pair: &Node) -> Vec<Name> {
     part(pair, Rule::names).iter().flat_map(|own| parts(own, Rule::ident)).map(|own| name(&own)).collect()
 }
 
+/// `cells.1.edges` in a construct.
+fn way(pair: &Node) -> Option<Trail> {
+    let own = part(pair, Rule::way)?;
+    Some(Trail { names: own.clone().into_inner().map(|own| name(&own)).collect(), span: span(&own) })
+}
+
 /// `airfoil.edge` in a construct.
 fn trail(pair: &Node) -> Option<Trail> {
     let own = part(pair, Rule::path)?;

@@ -243,14 +243,26 @@ impl Staged {
         })
     }
 
-    /// The cells that every call computes which writes a declared output.
+    /// The cells on which every declared output is computed.
     fn common(&self) -> Region {
         let is_outer = |id: VariableId| self.program.variables[id].role.is_some();
-        self.shared_by(&|stage| stage.call.writes().any(is_outer))
+        let mut common = self.shared_by(&|stage| stage.call.writes().any(is_outer));
+        let written = self
+            .program
+            .variables
+            .handles()
+            .filter(|&id| is_outer(id) && self.stages.iter().any(|stage| stage.call.writes().any(|own| own == id)));
+        let levels = written.map(|id| self.region_of(id).k);
+        common.k = levels.fold(self.inner().k, |all, own| shared(&all, &own));
+        common
     }
 
     /// The cells, without a halo, on which a variable is computed in whatever turn.
     pub fn computed_of(&self, variable: VariableId) -> Region {
+        self.without_edges(&self.region_of(variable))
+    }
+
+    fn region_of(&self, variable: VariableId) -> Region {
         let is_given = self.program.variables[variable].role == Some(Role::InOut);
         let writes = |stage: &Stage| stage.call.writes().any(|id| id == variable);
         // Calls that say on which levels they compute share their work, and leave the others as they were given.
@@ -262,7 +274,7 @@ impl Staged {
         if let Some(said) = said {
             all.k = shared(&all.k, &said);
         }
-        self.without_edges(&all)
+        all
     }
 
     /// The cells that some stages all compute.

@@ -103,7 +103,16 @@ pub(super) fn on_mesh(job: Job, program: &MeshProgram) -> Result<Made<MeshProble
         let set = all.program.variables[own.variable].place.home.map(|home| home.set);
         let elements = set.map_or(0, |set| problem.bound.size(set));
         let variable = levels.is_ok().then(|| wanted.next()).flatten().map(|wanted| wanted.variable);
-        let region = levels.map(|levels| Region::rows(0..elements, 0..1, levels)).map_err(|error| error.message);
+        let zones = call_of(&all.program.actions, own.variable).and_then(|call| {
+            let stencil = &all.stencils[call.stencil];
+            Some((stencil.set(), stencil.stencil.zones?))
+        });
+        let cells = zones.map(|(set, zones)| {
+            let is_in = |element: &u32| zones.contain(problem.bound.zone(set, *element as usize));
+            (0..elements as u32).filter(is_in).collect()
+        });
+        let region = |levels| Region { cells, ..Region::rows(0..elements, 0..1, levels) };
+        let region = levels.map(region).map_err(|error| error.message);
         let set = set.map(|set| all.mesh.sets[set].name.clone());
         (variable, Print { set, ..Print::of(&own, Grid::cells(elements, known), region) })
     };

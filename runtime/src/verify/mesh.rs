@@ -63,6 +63,25 @@ impl Expected {
             let is_real = matches!(data, Data::F32(_) | Data::F64(_));
             if is_real && !data.is_empty() && (0..data.len()).all(|at| data.get(at).is_nan()) {
                 let name = &problem.program.program.variables[*variable].name;
+                let is_empty = |own: &&MeshStencil| {
+                    let zones = own
+                        .stencil
+                        .zones
+                        .filter(|_| own.stencil.fields.iter().any(|(_, field)| field.role == Role::Out));
+                    let mut of =
+                        (0..problem.bound.size(own.set())).map(|element| problem.bound.zone(own.set(), element));
+                    zones.is_some_and(|zones| !of.any(|zone| zones.contain(zone)))
+                };
+                if let Some(own) = problem.program.stencils.iter().find(is_empty) {
+                    let zones =
+                        own.stencil.zones.map(|zones| own.mesh.zone_names(own.set(), zones)).unwrap_or_default();
+                    return Err(Error::check(format!(
+                        "every number of `{name}` is NaN, so nothing is known: in {} no `{}` is in {zones}, which `{}` computes",
+                        problem.mesh.origin,
+                        own.mesh.sets[own.set()].name,
+                        own.stencil.name
+                    )));
+                }
                 return Err(Error::check(format!(
                     "every number of `{name}` is NaN, so nothing is known: give the mesh fields, or declare ranges"
                 )));

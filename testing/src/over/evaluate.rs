@@ -359,17 +359,18 @@ impl<'a> Evaluation<'a> {
         fold: Fold,
         counter: usize,
         from: Option<usize>,
-        maps: &[usize],
+        maps: &[(usize, Option<usize>)],
         term: &Expr,
         place: &Place,
     ) -> Vec<Number> {
         let all = &self.stencil.mesh.maps;
         let mut ways = vec![self.hops(&Way { counter: from, hops: Vec::new() }, place)];
         let before = ways[0].len();
-        for &map in maps {
+        for &(map, slot) in maps {
             let longer = |way: &Vec<(usize, usize)>| {
                 let way = way.clone();
-                (0..all[map].arity).map(move |slot| [&way[..], &[(map, slot)]].concat())
+                let slots = slot.map_or(0..all[map].arity, |slot| slot..slot + 1);
+                slots.map(move |slot| [&way[..], &[(map, slot)]].concat())
             };
             ways = ways.iter().flat_map(longer).collect();
         }

@@ -523,10 +523,12 @@ impl Writer {
         for _ in 0..self.rng.usize(1..3) {
             let Some((map, _)) = self.hop(set) else { break };
             let own = &self.stencil.mesh.maps[map];
-            terms *= own.arity;
-            (set, maps) = (own.to, [&maps[..], &[map]].concat());
+            let (arity, to) = (own.arity, own.to);
+            let slot = self.one_in(4).then(|| self.rng.usize(0..arity));
+            terms *= if slot.is_some() { 1 } else { arity };
+            (set, maps) = (to, [&maps[..], &[(map, slot)]].concat());
             // A slot that no way without the counter has.
-            hops.push((map, OF_COUNTERS + self.counters.len()));
+            hops.push((map, slot.unwrap_or(OF_COUNTERS + self.counters.len())));
         }
         if maps.is_empty() || terms > TERMS || self.folds > 2 {
             return self.leaf(kind, parts);

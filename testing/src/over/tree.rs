@@ -114,12 +114,12 @@ pub enum Expr {
     Less(Box<Expr>, Box<Expr>),
     Dot(Box<Expr>, Box<Expr>),
     Choose(Box<Cond>, Box<Expr>, Box<Expr>),
-    /// The counter's number, the maps that it goes through, from a way, and the term.
+    /// The counter's number, the maps that it goes through, of some of them one slot, from a way, and the term.
     Fold {
         fold: Fold,
         counter: usize,
         from: Option<usize>,
-        maps: Vec<usize>,
+        maps: Vec<(usize, Option<usize>)>,
         term: Box<Expr>,
     },
 }
@@ -255,7 +255,13 @@ impl fmt::Display for In<'_, &Expr> {
             }
             Expr::Fold { fold, counter, from, maps, term } => {
                 let from = from.map(|from| format!("c{from}"));
-                let maps: Vec<String> = from.into_iter().chain(maps.iter().map(|map| format!("m{map}"))).collect();
+                let maps: Vec<String> = from
+                    .into_iter()
+                    .chain(maps.iter().map(|(map, slot)| match slot {
+                        Some(slot) => format!("m{map}.{slot}"),
+                        None => format!("m{map}"),
+                    }))
+                    .collect();
                 write!(f, "({}(c{counter} in {}) {{ {} }})", fold.name(), maps.join("."), own(term))
             }
         }

@@ -73,6 +73,7 @@ impl Stop<'_> {
             "after the first =" => name.find('=').is_some_and(|at| at + 1 == name.len()),
             "before a name" => follows.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'),
             "assigned" => self.is_assigned(),
+            "over a mesh" => self.is_over_mesh(),
             "doubled" => self.before.ends_with(self.found) || self.rest[self.found.len()..].starts_with(self.found),
             "else expected" => self.else_expected,
             "if on this line" => self.line().contains("if "),

@@ -83,6 +83,13 @@ impl<'a> Stop<'a> {
         Span::new(at, at + self.found.len())
     }
 
+    /// Whether the item in whose braces it stands runs over a mesh.
+    fn is_over_mesh(&self) -> bool {
+        let mut items = self.before.rsplit('\n').map(|line| line.split("//").next().unwrap_or_default().trim_start());
+        let head = items.find(|line| ["stencil", "program"].contains(&word_at(line)));
+        head.is_some_and(|head| head.split(|c| !is_word(c)).any(|word| word == "over"))
+    }
+
     /// Whether the parser stopped at the first word of a statement.
     fn at_start(&self) -> bool {
         self.statement.is_empty()

@@ -167,7 +167,24 @@ fn along<'m>(
     for (id, variable) in inputs().filter(|(_, own)| !arrays.contains_key(&own.name) && !drawing.names(&own.name)) {
         match fitting(mesh, variable, program)? {
             Some(field) => _ = found.insert(id, field),
-            None => missing.push(variable.name.as_str()),
+            None => {
+                if let (Some(original), false) = (&variable.original, drawing.draws(&variable.name)) {
+                    let names: Vec<&str> = mesh.fields.iter().map(|field| field.name.as_str()).collect();
+                    let what = format!(
+                        "`{}` is the field `{original}` of a mesh, and {} has none",
+                        variable.name, mesh.origin
+                    );
+                    return Err(Error::input(what).help(match guess(original, names.iter().copied()) {
+                        Some(guess) => format!("did you mean `in {guess} as {}`?", variable.name),
+                        None => format!(
+                            "its fields are {}; or give another: --in {1}={1}.npy",
+                            names.join(", "),
+                            variable.name
+                        ),
+                    }));
+                }
+                missing.push(variable.name.as_str());
+            }
         }
     }
     drawing.check_missing(&missing, &format!(", and `{}` has no such field", mesh.origin))?;

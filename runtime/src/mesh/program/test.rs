@@ -14,7 +14,7 @@ use crate::given::{self, Cast, Given};
 use crate::interpreter::mesh::{MeshJob, interpret_mesh, len};
 use crate::mesh::made::{self, Division, Perturbed};
 use crate::mesh::order::positions;
-use crate::mesh::{Bound, Field, Mesh};
+use crate::mesh::{Bound, Field, Mesh, ZONE};
 use crate::problem::element_of;
 use crate::test::{Failure, First, defaults, goes_on_as, values_of, without_options};
 use crate::{Element, memory};
@@ -116,6 +116,7 @@ fn run_on(program: &MeshProgram, test: &MeshTest, mut mesh: Mesh, precision: Pre
     let watched = Watched {
         inner: Interpreter::new(Arc::clone(&problem)),
         levels: RefCell::new(0..levels),
+        said: RefCell::default(),
         zones: RefCell::default(),
         problem,
     };
@@ -129,7 +130,10 @@ fn run_on(program: &MeshProgram, test: &MeshTest, mut mesh: Mesh, precision: Pre
         let data = data.unwrap_or_else(|| watched.problem.fresh(id));
         results.insert(variable.name.clone(), (data, role.is_written()));
     }
-    let computed = watched.levels.borrow().clone();
+    let mut computed = watched.levels.borrow().clone();
+    if let Some(said) = watched.said.take() {
+        computed = computed.start.max(said.start)..computed.end.min(said.end);
+    }
     let zones = watched.zones.take();
     let checks = test.checks.iter().map(|check| elements.failure(check, &results, &computed, &zones));
     Ok(Report { failures: checks.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect() })
@@ -146,6 +150,15 @@ fn set_zones(
     let mut without = program.mesh.clone();
     without.sets.values_mut().for_each(|set| set.zones.clear());
     let bound = Bound::new(&without, mesh)?;
+    for (_, set) in program.mesh.sets.iter().filter(|(_, set)| !set.zones.is_empty()) {
+        let is_said = test.zones.iter().any(|(name, _)| *name == set.name);
+        let is_given = mesh.set_named(&set.name).is_some_and(|number| mesh.field_on(ZONE, number, None).is_some());
+        if !is_said && !is_given {
+            let what = format!("{} does not say in which zone each element of `{}` is", mesh.origin, set.name);
+            return Err(Error::input(what)
+                .help(format!("say it in the test: `zone {} = ...`, a formula of `i` and `position`", set.name)));
+        }
+    }
     for (set, zones) in &test.zones {
         let elements = Elements { program, mesh, bound: &bound, levels: test.levels, precision, values };
         let (name, Array { data, .. }) = elements.input(zones)?;
@@ -173,6 +186,8 @@ type Written = BTreeMap<VariableId, (SetId, Vec<Option<Zones>>)>;
 struct Watched {
     inner: Interpreter,
     levels: RefCell<Range<usize>>,
+    /// Those of calls that say theirs and write what is not given.
+    said: RefCell<Option<Range<usize>>>,
     /// Of each output, of which set it is and the zones that calls compute of it.
     zones: RefCell<Written>,
     problem: Arc<MeshProblem>,
@@ -203,8 +218,20 @@ impl Backend for Watched {
         let variables = &self.problem.program.program.variables;
         if call.fields.iter().filter_map(|own| own.written).any(|id| variables[id].role.is_some()) {
             let own = self.problem.computed(call.stencil, &computed.params)?;
-            let mut all = self.levels.borrow_mut();
-            *all = all.start.max(own.start)..all.end.min(own.end);
+            let stencil = &self.problem.program.stencils[call.stencil].stencil;
+            // Calls that say on which levels they compute share their work, and leave the others as they were given.
+            match stencil.levels.is_some() {
+                false => {
+                    let mut all = self.levels.borrow_mut();
+                    *all = all.start.max(own.start)..all.end.min(own.end);
+                }
+                true if stencil.fields.iter().any(|(_, field)| field.role == Role::Out) => {
+                    let mut said = self.said.borrow_mut();
+                    let before = said.take().unwrap_or_else(|| own.clone());
+                    *said = Some(before.start.min(own.start)..before.end.max(own.end));
+                }
+                true => {}
+            }
         }
         let stencil = &self.problem.program.stencils[call.stencil];
         for ((_, field), own) in
