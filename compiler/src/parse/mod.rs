@@ -288,7 +288,7 @@ impl Builder<'_> {
             _ => Statement::Reduce(Reduce {
                 doc,
                 names: names(own),
-                op: word(&own, Rule::fold_op)?,
+                op: word(own, Rule::fold_op)?,
                 span: headline(own),
             }),
         })

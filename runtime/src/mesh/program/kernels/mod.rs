@@ -38,6 +38,9 @@ pub type Reader = dyn Fn(&str, &str) -> Result<()>;
 /// Somebody who makes a kernel of its name and its text.
 pub type Maker<M> = dyn Fn(&str, &str) -> Result<<M as Machine>::Kernel>;
 
+/// A set whose elements the user's numbers are of; where zones are named, of theirs alone.
+type Numbered = (SetId, Option<Zones>);
+
 /// What kernels read and none of them writes: maps and tables.
 struct Constant<M: Machine> {
     what: String,
@@ -61,7 +64,7 @@ pub struct Kernels<M: Machine> {
     usages: RefCell<Vec<(String, Usage)>>,
     renumbered: Box<dyn Deref<Target = Renumbered>>,
     maps: RefCell<HashMap<MapId, Rc<M::Buffer>>>,
-    numbers: RefCell<HashMap<(SetId, Option<Zones>), Rc<M::Buffer>>>,
+    numbers: RefCell<HashMap<Numbered, Rc<M::Buffer>>>,
     pool: Rc<Pool<M>>,
     calls: RefCell<HashMap<Key, Rc<Prepared<M>>>>,
     folds: RefCell<HashMap<&'static str, Rc<M::Kernel>>>,
