@@ -285,12 +285,9 @@ impl Builder<'_> {
             Rule::by_level => Statement::SumsByLevel(headline(own)),
             Rule::computed => Statement::Levels(self.levels(own)?),
             Rule::within => Statement::Zones(Zones { names: names(own), span: headline(own) }),
-            _ => Statement::Reduce(Reduce {
-                doc,
-                names: names(own),
-                op: word(own, Rule::fold_op)?,
-                span: headline(own),
-            }),
+            _ => {
+                Statement::Reduce(Reduce { doc, names: names(own), op: word(own, Rule::fold_op)?, span: headline(own) })
+            }
         })
     }
 

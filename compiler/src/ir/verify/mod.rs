@@ -127,6 +127,8 @@ impl<'a> Checker<'a> {
         for store in stencil.stores.iter().chain(&stencil.spare) {
             let number = store.field.index();
             ensure(number < stencil.fields.len(), || format!("it stores the field {number}, which is not there"))?;
+            let is_there = store.sweep.is_none_or(|sweep| sweep.index() < stencil.sweeps.len());
+            ensure(is_there, || "it stores in a sweep that is not there".into())?;
             let field = &stencil.fields[store.field];
             self.body(&store.body, defs, false).map_err(|rule| format!("{}: {rule}", field.name))?;
             let kind = store.body.kind();

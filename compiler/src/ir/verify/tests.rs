@@ -5,10 +5,10 @@ use super::super::program::Action;
 use super::*;
 use crate::ir::program::FieldBinding;
 use crate::ir::{
-    Binary, Function, Home, Hop, MapId, MeshProgram, MeshStencil, NodeId, ParamId, Place, Stored, SweepId, VariableId,
-    phases,
+    Binary, Direction, Function, Home, Hop, MapId, MeshProgram, MeshStencil, NodeId, ParamId, Place, Stored, Sweep,
+    SweepId, VariableId, phases,
 };
-use crate::source::Source;
+use crate::source::{Source, Span};
 
 const GRID: &str = "stencil s { in a; in w on (k); param p = 1.5; out b, c
     let x = 2 * a; let y = x + p; b = y + w; c = if a > 0 { x } else { y } }";
@@ -212,7 +212,11 @@ fn hops_lead_from_set_to_set() {
     assert!(told(left()).contains("a path over a mesh has steps"));
     assert!(def(only(Node::Present { path: Path::default() }, Kind::Bool)).contains("does not fit"));
     let swept = of_mesh(|own| own.stencil.stores[0].sweep = Some(SweepId::new(0)));
-    assert_eq!(swept, "it sweeps over a mesh");
+    assert_eq!(swept, "it stores in a sweep that is not there");
+    let swept = of_mesh(|own| {
+        own.stencil.sweeps.add(Sweep { direction: Direction::Up, span: Span::default() });
+    });
+    assert_eq!(swept, "it sweeps, and adds or folds");
 }
 
 #[test]
