@@ -293,7 +293,7 @@ impl MeshStencil {
 
     /// A part of it, with some of its stores.
     pub fn of_stores(&self, stencil: Stencil) -> MeshStencil {
-        // Each number is assigned once, so the field, its part and its sweep tell stores apart.
+        // Each number is assigned once, and the parts of a field come in order, so the field and its sweep tell stores apart.
         let mut left: Vec<(&Store, &Write)> = self.stores().collect();
         let mut write = |store: &Store| {
             let at = left.iter().position(|(own, _)| (own.field, own.sweep) == (store.field, store.sweep));

@@ -1,9 +1,11 @@
 //! Random meshes, and stencils over them that have a meaning.
 
-use super::tree::{
-    Cond, Expr, Field, Fold, HOLE, Kind, Levels, Map, Mesh, Missing, Stencil, Stored, Sweep, Way, Write,
-};
+mod sweeps;
+mod ways;
+
+use super::tree::{Cond, Expr, Field, Fold, HOLE, Kind, Levels, Map, Mesh, Missing, Stencil, Stored, Way, Write};
 use fastrand::Rng;
+use sweeps::Known;
 
 /// The most terms of a sum.
 const TERMS: usize = 9;
@@ -117,15 +119,6 @@ struct Writer {
     reads: Option<Known>,
 }
 
-/// Values of sweeps that are known.
-#[derive(Clone, Copy)]
-struct Known {
-    done: usize,
-    here: usize,
-    end: usize,
-    is_down: bool,
-}
-
 impl Writer {
     fn new(rng: Rng, mesh: Mesh, over: usize, style: Style, types: Vec<Field>) -> Self {
         let (inputs, sums, lets, writes) = (vec![], vec![], vec![], vec![]);
@@ -233,62 +226,6 @@ impl Writer {
         }
     }
 
-    /// Sweeps: values that are made of those at the levels before, and outputs.
-    fn write_sweeps(&mut self) {
-        for _ in 0..self.sweeps.unwrap_or(0) {
-            let (done, is_down) = (self.stencil.swept.len(), self.rng.bool());
-            let end = done + self.rng.usize(1..4);
-            // Known before they are written: a value may be read above its line.
-            let kinds: Vec<Kind> = (done..end).map(|_| self.kind()).collect();
-            self.stencil.swept.extend(kinds.iter().map(|&kind| (kind, Expr::Int(0))));
-            for (here, &kind) in (done..).zip(&kinds) {
-                self.reads = Some(Known { done, here, end, is_down });
-                // What it begins with says of which kind it is.
-                let start = if kind == Kind::Int { Expr::Int(self.rng.i32(-3..4)) } else { Expr::Real(0.5) };
-                let (has_before, value) = (Cond::HasLevel(if is_down { 1 } else { -1 }), self.expr(kind, 1, 3));
-                let value = Expr::Choose(Box::new(has_before), Box::new(value), Box::new(start));
-                self.stencil.swept[here].1 = value;
-            }
-            self.reads = Some(Known { done, here: end, end, is_down });
-            let mut writes = Vec::new();
-            for _ in 0..self.rng.usize(0..2) {
-                let write = self.out();
-                let Write::Out(field) = &write else { continue };
-                if field.parts > 1 || field.levels != Levels::All {
-                    continue;
-                }
-                let value = self.expr(field.stored.kind(), 1, 3);
-                writes.push(self.stencil.writes.len());
-                self.stencil.writes.push((write, value));
-            }
-            self.stencil.sweeps.push(Sweep { is_down, end, writes });
-            self.reads = Some(Known { done: end, here: end, end, is_down: false });
-        }
-    }
-
-    /// A value of a sweep that is known.
-    fn swept(&mut self, wanted: Kind) -> Option<Expr> {
-        let known = self.reads?;
-        let number = self.rng.usize(0..known.end.max(1));
-        if number >= known.end || self.stencil.swept[number].0 != wanted {
-            return None;
-        }
-        let is_here = number < known.here;
-        let before = if known.is_down { 1 } else { -1 };
-        let k = match (number < known.done, self.rng.usize(0..3)) {
-            (true, 0) => self.rng.i32(-2..3),
-            (true, _) => 0,
-            (false, 0) if is_here => 0,
-            (false, _) => before * self.rng.i32(1..3),
-        };
-        let value = Expr::Swept { number, k };
-        if k == 0 {
-            return Some(value);
-        }
-        let otherwise = if wanted == Kind::Int { Expr::Int(2) } else { Expr::Real(0.25) };
-        Some(Expr::Choose(Box::new(Cond::HasLevel(k)), Box::new(value), Box::new(otherwise)))
-    }
-
     fn out(&mut self) -> Write {
         let field = self.field(false);
         Write::Out(Field { set: self.stencil.over, map: None, levels: self.levels_written(&field), ..field })
@@ -330,15 +267,6 @@ impl Writer {
         }
     }
 
-    /// A way of one step that leads to a set, if there is one.
-    fn way_by_hop(&mut self, set: usize) -> Way {
-        let over = self.stencil.over;
-        let all = self.stencil.mesh.maps.iter().enumerate().filter(|(_, map)| (map.from, map.to) == (over, set));
-        let all: Vec<(usize, usize)> =
-            all.flat_map(|(number, map)| (0..map.arity).map(move |slot| (number, slot))).collect();
-        Way { counter: None, hops: all.get(self.rng.usize(0..all.len().max(1))).copied().into_iter().collect() }
-    }
-
     fn kind(&mut self) -> Kind {
         if self.one_in(3) { Kind::Int } else { Kind::Real }
     }
@@ -375,68 +303,6 @@ impl Writer {
             true => Field { stored, set, map: None, parts: 1, levels, everywhere },
             false => Field { stored, set, map, parts, levels, everywhere },
         }
-    }
-
-    /// The set where a way leads.
-    fn end(&self, way: &Way) -> usize {
-        self.whole(way).last().map_or(self.stencil.over, |(map, _)| self.stencil.mesh.maps[*map].to)
-    }
-
-    /// A way with its counter written out.
-    fn whole(&self, way: &Way) -> Vec<(usize, usize)> {
-        let counter = |counter| self.counters.iter().rev().find(|(own, _)| *own == counter).map(|(_, hops)| hops);
-        way.counter.and_then(counter).into_iter().flatten().chain(&way.hops).copied().collect()
-    }
-
-    /// A way of a few steps from a set.
-    fn any_way(&mut self, from: usize) -> Way {
-        let (mut way, mut set) = (Way::default(), from);
-        for _ in 0..self.rng.usize(0..3) {
-            match self.hop(set) {
-                Some(hop) => {
-                    way.hops.push(hop);
-                    set = self.stencil.mesh.maps[hop.0].to;
-                }
-                None => break,
-            }
-        }
-        way
-    }
-
-    fn hop(&mut self, from: usize) -> Option<(usize, usize)> {
-        let maps = self.stencil.mesh.maps.iter().enumerate();
-        let own: Vec<(usize, usize)> =
-            maps.filter(|(_, map)| map.from == from).map(|(number, map)| (number, map.arity)).collect();
-        let (map, arity) = *own.get(self.rng.usize(0..own.len().max(1)))?;
-        Some((map, self.rng.usize(0..arity)))
-    }
-
-    /// A way that leads to a set, from the element or from a counter.
-    fn way_to(&mut self, set: usize) -> Option<Way> {
-        if self.style == Style::Own && set == self.stencil.over && !self.one_in(12) {
-            return Some(Way::default());
-        }
-        for _ in 0..6 {
-            let counter = match self.counters.is_empty() || self.one_in(4) {
-                true => None,
-                false => Some(self.counters[self.rng.usize(0..self.counters.len())].0),
-            };
-            let from = self.end(&Way { counter, hops: Vec::new() });
-            let way = Way { counter, ..self.any_way(from) };
-            if self.end(&way) == set {
-                return Some(way);
-            }
-        }
-        None
-    }
-
-    /// Whether a way may lead through a hole that is left out, as far as is known.
-    fn is_doubtful(&self, way: &Way) -> bool {
-        let hops = self.whole(way);
-        (1..=hops.len()).any(|end| {
-            let is_known = self.known.iter().any(|known| known.hops.starts_with(&hops[..end]));
-            self.stencil.mesh.maps[hops[end - 1].0].missing == Missing::Skip && !is_known
-        })
     }
 
     fn level(&mut self, is_level: bool) -> i32 {
@@ -611,18 +477,5 @@ impl Writer {
         let otherwise = if kind == Kind::Int { Expr::Int(7) } else { Expr::Real(7.5) };
         let otherwise = if parts == 1 { otherwise } else { Expr::Vector(vec![otherwise; parts]) };
         Some(Expr::Choose(Box::new(Cond::Present(way)), Box::new(made), Box::new(otherwise)))
-    }
-
-    /// A way that ends with a slot of a map: of a counter over it, or one more step.
-    fn way_through(&mut self, set: usize, map: usize) -> Option<Way> {
-        let over = self.counters.iter().find(|(_, hops)| hops.last().is_some_and(|(own, _)| *own == map));
-        if let Some(&(counter, _)) = over
-            && self.rng.bool()
-        {
-            return Some(Way { counter: Some(counter), hops: Vec::new() });
-        }
-        let mut way = self.way_to(set)?;
-        way.hops.push((map, self.rng.usize(0..self.stencil.mesh.maps[map].arity)));
-        Some(way)
     }
 }

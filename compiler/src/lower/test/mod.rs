@@ -1,6 +1,7 @@
 //! Tests: what they give and expect becomes stencils (see [`ir::Test`]), so kinds, messages and meaning are those of the
 //! language.
 
+mod made;
 mod mesh;
 pub(super) mod parts;
 mod subject;
