@@ -282,7 +282,7 @@ pub struct Typed {
 }
 
 /// Where a field lives.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum PlaceOn {
     /// `on (i, j, k+1)`: the axes as written, without blanks.
     Axes(Vec<Name>, Span),
@@ -291,7 +291,7 @@ pub enum PlaceOn {
 }
 
 /// What the place of a field on a set says of levels.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Along {
     /// `no k`: the name of what there is none of.
     No(Name),
@@ -343,11 +343,13 @@ pub struct Block {
     pub value: ExprId,
 }
 
-/// `let a, b = ...`
+/// `let a, b = ...`, `let g on edge = ...`
 #[derive(Clone, Debug)]
 pub struct Let {
     /// The names.
     pub names: Vec<Name>,
+    /// `on edge`
+    pub place: Option<PlaceOn>,
     /// The value.
     pub value: ExprId,
 }

@@ -68,7 +68,7 @@ impl Fusion {
             let declared = &own.fields[store.field];
             // The value as the field would give it back.
             let body = rounded(rewritten(&store.body), declared.stored, self.precision);
-            let def = whole.defs.add(Def { name: declared.name.clone(), origin: Origin::Let, body });
+            let def = whole.defs.add(Def { name: declared.name.clone(), origin: Origin::Let, over: None, body });
             let written = fields[store.field.index()].written;
             results.extend(written.map(|variable| (variable, Value::Result(def, declared.clone()))));
         }

@@ -185,7 +185,7 @@ impl ByLevel<'_> {
         if let Some(&known) = self.known.get(&key) {
             return known;
         }
-        let def = self.made.add(Def { name: "part".to_owned(), origin: Origin::Let, body });
+        let def = self.made.add(Def { name: "part".to_owned(), origin: Origin::Let, over: None, body });
         self.known.insert(key, def);
         def
     }
@@ -227,7 +227,7 @@ impl ByLevel<'_> {
         let is_product = |sum: &Body| matches!(sum.nodes.last(), Some(Node::Binary(Binary::Mul, ..)));
         if lowest < terms.len() && is_product(&sum) {
             let span = sum.span_of(sum.root());
-            let def = self.made.add(Def { name: format!("{name}_lowest"), origin: Origin::Let, body: sum });
+            let def = self.made.add(Def { name: format!("{name}_lowest"), origin: Origin::Let, over: None, body: sum });
             sum = Body::new();
             sum.add(Node::Use { def, path: Path::default() }, Kind::Real, span);
         }

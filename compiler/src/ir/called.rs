@@ -69,7 +69,7 @@ fn constants(stencil: &Stencil) -> Arena<DefId, Def> {
         if own.origin != Origin::Constant {
             let mut body = Body::new();
             body.add(Node::Bool(false), Kind::Bool, Default::default());
-            own.body = body;
+            (own.body, own.over) = (body, None);
         }
         defs.add(own);
     }

@@ -46,7 +46,9 @@ fn write_all(f: &mut fmt::Formatter<'_>, own: &Stencil, over: Option<&MeshStenci
         writeln!(f, "    levels {}", text(levels))?;
     }
     for (id, def) in own.defs.iter() {
-        writeln!(f, "    let {}.{}: {} = {}", def.name, id.index(), def.body.kind().name(), text(&def.body))?;
+        let set = over.zip(def.over).map(|(over, set)| format!(" on {}", over.mesh.sets[set].name)).unwrap_or_default();
+        let (name, kind) = (&def.name, def.body.kind().name());
+        writeln!(f, "    let {name}.{}: {kind}{set} = {}", id.index(), text(&def.body))?;
     }
     for (number, store) in own.stores.iter().enumerate() {
         if let Some(sweep) = store.sweep {

@@ -3,7 +3,7 @@
 //! A part with a name of its own is the same bits: fused multiply-adds are formed before.
 
 use super::walk::{known_defs, known_nodes};
-use super::{Arena, Body, Def, DefId, Handle, Kind, Node, NodeId, Origin, Path, Stencil};
+use super::{Arena, Body, Def, DefId, Handle, Kind, Node, NodeId, Origin, Path, SetId, Stencil};
 use crate::depth;
 
 /// What several nodes of a body look at is written once if it has more operations than this. A text holds it once for each,
@@ -20,12 +20,14 @@ pub fn split(stencil: &Stencil) -> Stencil {
     if !all.any(is_large) && !stencil.prints.iter().any(|print| is_large(&print.body)) {
         return stencil.clone();
     }
-    let mut splitter = Splitter { defs: Arena::new(), renamed: Vec::new(), known: known_defs(stencil) };
+    let mut splitter = Splitter { defs: Arena::new(), renamed: Vec::new(), known: known_defs(stencil), over: None };
     for (_, def) in stencil.defs.iter() {
+        splitter.over = def.over;
         let body = splitter.split(&def.body);
         let renamed = splitter.defs.add(Def { body, ..def.clone() });
         splitter.renamed.push(renamed);
     }
+    splitter.over = None;
     let mut new = Stencil { defs: Arena::new(), ..stencil.clone() }.map_bodies(|body| splitter.split(body));
     new.defs = splitter.defs;
     new
@@ -77,6 +79,8 @@ struct Splitter {
     renamed: Vec<DefId>,
     /// Which of these are known on each level.
     known: Vec<bool>,
+    /// Over a mesh, the set at whose elements the body at hand has a value, if it is not the stencil's own.
+    over: Option<SetId>,
 }
 
 /// Of a truth: what says, by the level and by parameters alone, that it is true, and what says that it is false. Nothing where
@@ -109,7 +113,8 @@ impl Splitter {
             };
             if id != body.root() && stands_alone(extent, uses[id.index()]) {
                 let mut name = |written: &mut Body, name: &str, root: NodeId| {
-                    let part = Def { name: name.to_owned(), origin: Origin::Let, body: written.rooted(root) };
+                    let part =
+                        Def { name: name.to_owned(), origin: Origin::Let, over: self.over, body: written.rooted(root) };
                     let node = Node::Use { def: self.defs.add(part), path: Path::default() };
                     written.add(node, written.kind_of(root), span)
                 };

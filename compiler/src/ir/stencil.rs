@@ -1,6 +1,6 @@
 //! Stencils: fields, parameters, definitions, sweeps and stores.
 
-use super::{Arena, Body, DefId, Field, FieldId, Kind, Node, ParamId, Print, Role, Sweep, SweepId};
+use super::{Arena, Body, DefId, Field, FieldId, Kind, Node, ParamId, Print, Role, SetId, Sweep, SweepId};
 use crate::ir::mesh::Zones;
 use crate::precision::Precision;
 use crate::source::Span;
@@ -43,6 +43,8 @@ pub struct Def {
     pub name: String,
     /// Where it comes from.
     pub origin: Origin,
+    /// Over a mesh, the set at whose elements it has a value; the stencil's own if nothing is said.
+    pub over: Option<SetId>,
     /// Its value.
     pub body: Body,
 }

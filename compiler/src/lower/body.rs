@@ -4,7 +4,7 @@ use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
 use crate::ast::{Expr, ExprId};
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Body, Def, DefId, Handle, Kind, Node, NodeId, Origin, Path, Precision, scalar};
+use crate::ir::{Body, Def, DefId, Handle, Kind, Node, NodeId, Origin, Path, Precision, scalar, varies_across};
 use crate::source::Span;
 
 /// The most operations of one expression; what the C++ compilers can digest.
@@ -25,6 +25,15 @@ pub(super) struct Size {
     pub nested: usize,
     /// How long the chain of definitions below each definition is.
     chains: Vec<u32>,
+    /// Whether each definition differs from column to column, or from element to element.
+    varying: Vec<bool>,
+}
+
+impl Size {
+    /// Whether a definition differs from column to column, or from element to element.
+    pub fn varies(&self, def: DefId) -> bool {
+        self.varying[def.index()]
+    }
 }
 
 /// The whole number or truth value that a node is.
@@ -129,9 +138,12 @@ impl Lowering<'_> {
             return self.report(Diagnostic::error(place, message));
         }
         self.size.chains.push(chain);
+        let varies = body.any(&self.size.varying, |node| varies_across(&self.stencil, node));
+        self.size.varying.push(varies);
         self.tie(&body);
         self.constants.known.add(&body, origin);
-        Some(self.stencil.defs.add(Def { name: name.to_owned(), origin, body }))
+        let over = self.other_set().filter(|_| origin != Origin::Constant);
+        Some(self.stencil.defs.add(Def { name: name.to_owned(), origin, over, body }))
     }
 
     /// Adds a node to the body being written.

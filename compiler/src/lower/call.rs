@@ -4,7 +4,7 @@ use super::body::STENCIL_NODES;
 use super::kind::{article, parts};
 use super::mesh::{IN_ZONE, PRESENT, SIZE};
 use super::scope::{Binding, FUNCTIONS, Global, PRINT};
-use super::value::{Alias, Bound, Nodes, Value, meet};
+use super::value::{Alias, Nodes, Value, meet};
 use super::{CALLS, Found, Lowering};
 use crate::ast::{self, ExprId};
 use crate::diagnostic::{Diagnostic, wrong};
@@ -143,11 +143,8 @@ impl<'a> Lowering<'a> {
             return self.too_many(STENCIL_NODES, span);
         }
         // Arguments are computed once a cell, like a `let`, in the scope of the caller.
-        let values: Vec<_> = arguments
-            .iter()
-            .zip(&own.params)
-            .map(|(argument, name)| self.bind(argument.value, &name.text, Origin::Argument))
-            .collect();
+        let values: Vec<_> =
+            arguments.iter().zip(&own.params).map(|(argument, name)| self.argument(argument.value, name)).collect();
         let values = values.into_iter().collect::<Option<Vec<_>>>()?;
         call.arguments =
             own.params.iter().zip(&values).filter_map(|(name, value)| self.described(name, value)).collect();
@@ -155,7 +152,7 @@ impl<'a> Lowering<'a> {
         let called = |lowering: &mut Self| {
             let mark = lowering.scope.mark();
             for (name, value) in own.params.iter().zip(values) {
-                lowering.define(name, Binding::Value(value));
+                lowering.define(name, value);
             }
             let value = lowering.block(&own.body);
             lowering.calls.pop();
@@ -167,6 +164,14 @@ impl<'a> Lowering<'a> {
         // The result is a definition, so that nothing is fused across the call.
         let bound = self.bind_with(&own.name.text, Origin::Result, |lowering| lowering.within(horizon, called))?;
         self.place_value(bound, span)
+    }
+
+    /// What is passed: a value, or a place on a mesh.
+    fn argument(&mut self, expr: ExprId, name: &ast::Name) -> Found<Binding<'a>> {
+        match self.place_argument(expr) {
+            Some(place) => place.map(Binding::Slot),
+            None => self.bind(expr, &name.text, Origin::Argument).map(Binding::Value),
+        }
     }
 
     /// Reports that `last` calls what is being called already. Whichever function of the circle is looked at first, the
@@ -183,11 +188,15 @@ impl<'a> Lowering<'a> {
     }
 
     /// What a value is that is passed as an argument, unless it is the usual: a real number.
-    fn described(&self, name: &ast::Name, value: &Bound) -> Option<String> {
+    fn described(&self, name: &ast::Name, value: &Binding) -> Option<String> {
         let kind = match value {
-            Value::Many(items) => return Some(format!("`{}` is a vector of {}", name.text, parts(items.len()))),
-            Value::One(Alias::Int(x)) => return Some(format!("`{}` is {x}", name.text)),
-            Value::One(alias) => self.kind_of_alias(alias),
+            Binding::Slot(path) => return Some(format!("`{}` is `{}`", name.text, self.place_text(path))),
+            Binding::Value(Value::Many(items)) => {
+                return Some(format!("`{}` is a vector of {}", name.text, parts(items.len())));
+            }
+            Binding::Value(Value::One(Alias::Int(x))) => return Some(format!("`{}` is {x}", name.text)),
+            Binding::Value(Value::One(alias)) => self.kind_of_alias(alias),
+            _ => return None,
         };
         (kind != Kind::Real).then(|| format!("`{}` is {}", name.text, article(kind)))
     }

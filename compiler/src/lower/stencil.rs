@@ -92,7 +92,10 @@ impl<'a> Lowering<'a> {
             self.tell(found.help("write one `let` for each name"));
             return self.define_broken(&binding.names);
         };
-        let bound = self.bind(binding.value, &name.text, Origin::Let);
+        let bound = match &binding.place {
+            None => self.bind(binding.value, &name.text, Origin::Let),
+            Some(place) => self.bind_on(binding, name, place),
+        };
         self.sweep_defines(&name.text, bound.as_ref());
         self.define(name, bound.map_or(Binding::Broken, Binding::Value));
     }

@@ -396,7 +396,7 @@ impl Writer<'_> {
                 let mut own = Body::new();
                 self.written(&mut own, id, false);
                 let name = self.graph.names.get(&id).cloned().unwrap_or_else(|| "part".to_owned());
-                let def = self.defs.add(Def { name, origin: Origin::Let, body: own });
+                let def = self.defs.add(Def { name, origin: Origin::Let, over: None, body: own });
                 self.known.insert(id, def);
             }
         }

@@ -336,7 +336,7 @@ impl Builder<'_> {
     }
 
     fn binding(&mut self, pair: &Node) -> Built<Let> {
-        Ok(Let { names: names(pair), value: self.value(pair)? })
+        Ok(Let { names: names(pair), place: part(pair, Rule::place).map(|own| place(&own)), value: self.value(pair)? })
     }
 
     fn assign(&mut self, pair: &Node) -> Built<Assign> {

@@ -2,6 +2,7 @@
 
 use super::{Builder, Built, Node, Rule, part, parts, present, quoted, span, word};
 use crate::ast::{Name, Test, TestPart, TestedCall};
+use crate::diagnostic::wrong;
 
 impl Builder<'_> {
     pub(super) fn test(&mut self, pair: &Node) -> Built<Test> {
@@ -22,7 +23,14 @@ impl Builder<'_> {
             Rule::made => TestPart::Made(word(pair, Rule::ident)?, self.values(pair)?, at),
             Rule::depth => TestPart::Depth(self.value(pair)?, at),
             Rule::zoned => TestPart::Zone(word(pair, Rule::ident)?, self.value(pair)?, at),
-            Rule::r#let => TestPart::Let(self.binding(pair)?),
+            Rule::r#let => match part(pair, Rule::place) {
+                None => TestPart::Let(self.binding(pair)?),
+                Some(place) => {
+                    let found =
+                        wrong(span(&place), "a `let` of a test is what it says, on each set", "no set is named");
+                    return Err(found.help("leave this out"));
+                }
+            },
             Rule::expect => TestPart::Expect(self.value(pair)?, at),
             _ => TestPart::TestedCall(TestedCall {
                 name: word(pair, Rule::ident)?,

@@ -107,7 +107,7 @@ impl<'a> Evaluation<'a> {
                 };
                 *reach = (reach.0.min(by + k), reach.1.max(below));
             }
-            Expr::Let { number, k, .. } => self.reach(&self.stencil.lets[*number], by + k, reach),
+            Expr::Let { number, k, .. } => self.reach(&self.stencil.lets[*number].value, by + k, reach),
             Expr::Part(a, _) | Expr::Negate(a) | Expr::Abs(a) => all(&[a]),
             Expr::Vector(parts) => all(&parts.iter().collect::<Vec<_>>()),
             Expr::Binary(_, a, b) | Expr::Less(a, b) | Expr::Dot(a, b) => all(&[a, b]),
@@ -290,7 +290,7 @@ impl<'a> Evaluation<'a> {
                 (0..field.parts).map(|part| self.stored_number(field, self.inputs[*number][first + part])).collect()
             }
             Expr::Let { number, way, k } => {
-                let value = &self.stencil.lets[*number];
+                let value = &self.stencil.lets[*number].value;
                 match self.walk(way, place) {
                     Ok(element) => {
                         let level = place.level + i64::from(*k);

@@ -3,7 +3,7 @@
 mod sweeps;
 mod ways;
 
-use super::tree::{Cond, Expr, Field, Fold, HOLE, Kind, Levels, Map, Mesh, Missing, Stencil, Stored, Way, Write};
+use super::tree::{Cond, Expr, Field, Fold, HOLE, Kind, Let, Levels, Map, Mesh, Missing, Stencil, Stored, Way, Write};
 use fastrand::Rng;
 use sweeps::Known;
 
@@ -43,7 +43,7 @@ pub fn shape(stencil: &Stencil, expr: &Expr) -> (Kind, usize) {
         Expr::Real(_) | Expr::Param(_) => (Kind::Real, 1),
         Expr::Int(_) => (Kind::Int, 1),
         Expr::Read { field, .. } => (stencil.inputs[*field].stored.kind(), stencil.inputs[*field].parts),
-        Expr::Let { number, .. } => of(&stencil.lets[*number]),
+        Expr::Let { number, .. } => of(&stencil.lets[*number].value),
         Expr::Swept { number, .. } => (stencil.swept[*number].0, 1),
         Expr::Part(a, _) => (of(a).0, 1),
         // The generator makes all parts of one kind.
@@ -62,7 +62,7 @@ fn is_open(stencil: &Stencil, expr: &Expr) -> bool {
     match expr {
         Expr::Real(_) | Expr::Int(_) | Expr::Param(_) => false,
         Expr::Read { .. } | Expr::Swept { .. } => true,
-        Expr::Let { number, .. } => of(&stencil.lets[*number]),
+        Expr::Let { number, .. } => of(&stencil.lets[*number].value),
         Expr::Part(a, _) | Expr::Negate(a) | Expr::Abs(a) => of(a),
         Expr::Vector(parts) => parts.iter().any(of),
         Expr::Binary(_, a, b) | Expr::Less(a, b) | Expr::Dot(a, b) | Expr::Choose(_, a, b) => of(a) || of(b),
@@ -109,6 +109,8 @@ struct Writer {
     /// Ways that are known to lead to elements, with counters written out.
     known: Vec<Way>,
     folds: usize,
+    /// Whether what is being written lives on another set than the stencil's.
+    is_elsewhere: bool,
     style: Style,
     /// Types and places of fields; any if there are none.
     types: Vec<Field>,
@@ -141,6 +143,7 @@ impl Writer {
             counters: Vec::new(),
             known: Vec::new(),
             folds: 0,
+            is_elsewhere: false,
             style,
             types,
             sweeps: None,
@@ -187,8 +190,13 @@ impl Writer {
         }
         for _ in 0..self.rng.usize(0..4) {
             let (kind, parts) = (self.kind(), self.parts());
+            let set = if self.one_in(3) { self.rng.usize(0..self.stencil.mesh.sets.len()) } else { self.stencil.over };
+            // Ways begin there, and nothing is known of them.
+            self.is_elsewhere = set != self.stencil.over;
+            let over = std::mem::replace(&mut self.stencil.over, set);
             let value = self.expr(kind, parts, 3);
-            self.stencil.lets.push(value);
+            (self.stencil.over, self.is_elsewhere) = (over, false);
+            self.stencil.lets.push(Let { set, value });
         }
         self.write_sweeps();
         for _ in 0..self.rng.usize(1..4) {
@@ -355,7 +363,7 @@ impl Writer {
             }
             Cond::Below(a, b)
         };
-        if let Some((first, last)) = self.zones().filter(|_| self.one_in(6)) {
+        if let Some((first, last)) = self.zones().filter(|_| !self.is_elsewhere && self.one_in(6)) {
             let (yes, no) = (self.expr(wanted, parts, depth), self.expr(wanted, parts, depth));
             return Expr::Choose(Box::new(Cond::InZone(first, last)), Box::new(yes), Box::new(no));
         }
@@ -458,9 +466,9 @@ impl Writer {
             (way.clone(), Expr::Read { field: which, way, k }, own)
         } else {
             let number = which - fields;
-            let way = self.way_to(self.stencil.over)?;
+            let way = self.way_to(self.stencil.lets[number].set)?;
             let k = self.level(self.stencil.mesh.levels.is_some());
-            let own = shape(&self.stencil, &self.stencil.lets[number]);
+            let own = shape(&self.stencil, &self.stencil.lets[number].value);
             (way.clone(), Expr::Let { number, way, k }, own)
         };
         if has.0 != kind {

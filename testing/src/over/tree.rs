@@ -155,7 +155,7 @@ pub struct Stencil {
     pub sums: Vec<Field>,
     /// How many real parameters it has.
     pub params: usize,
-    pub lets: Vec<Expr>,
+    pub lets: Vec<Let>,
     pub writes: Vec<(Write, Expr)>,
     /// Which levels are computed: the first, and how far from the end of the mesh's levels they end; or one alone.
     pub levels: Option<(i64, Option<i64>)>,
@@ -164,6 +164,14 @@ pub struct Stencil {
     pub sweeps: Vec<Sweep>,
     /// Values of sweeps, which are plain numbers, and of which kind.
     pub swept: Vec<(Kind, Expr)>,
+}
+
+/// A named value: `x3`.
+#[derive(Clone, Debug)]
+pub struct Let {
+    /// At the elements of which set.
+    pub set: usize,
+    pub value: Expr,
 }
 
 /// What is computed level by level.
@@ -376,8 +384,9 @@ impl Stencil {
         if let Some((first, last)) = self.zones {
             writeln!(f, "    zones {}", zones(first, last))?;
         }
-        for (number, value) in self.lets.iter().enumerate() {
-            writeln!(f, "    let x{number} = {}", In(mesh, value))?;
+        for (number, Let { set, value }) in self.lets.iter().enumerate() {
+            let on = if *set == self.over { String::new() } else { format!(" on s{set}") };
+            writeln!(f, "    let x{number}{on} = {}", In(mesh, value))?;
         }
         let mut first = 0;
         for sweep in &self.sweeps {

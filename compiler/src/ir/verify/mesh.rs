@@ -33,7 +33,7 @@ fn check_over_mesh(own: &MeshStencil, given: Option<&BTreeSet<FieldId>>) -> Resu
     ensure(over.index() < own.mesh.sets.len(), || "it runs over a set that is not there".into())?;
     let (stores, writes) = (own.stencil.stores.len(), own.writes.len());
     ensure(writes == stores, || format!("{stores} stores, and {writes} writes"))?;
-    let through = GridOrMesh::Mesh { mesh: &own.mesh, over };
+    let through = GridOrMesh::Mesh { mesh: &own.mesh, from: over, over };
     Checker { through, given, is_part: given.is_some(), ..Checker::new(&own.stencil) }.stencil()?;
     let only_assigns = own.writes.iter().all(|write| write.how == How::Assign);
     ensure(only_assigns || own.stencil.sweeps.is_empty(), || "it sweeps, and adds or folds".into())?;

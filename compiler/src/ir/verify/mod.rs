@@ -19,7 +19,8 @@
 //! 9. Paths have no steps, and what sweeps adds to nothing and folds nothing. Each hop goes through a slot of a map that is there, from the set where the hop before
 //!    it led; without levels there is no shift of them.
 //! 10. A read leads to the set where its field is at home, and takes a part that the field has; numbers without a home are read
-//!     through no hops. Zones are those of the stencil's set. A use leads back to the stencil's own set. [`Node::Present`] asks about hops.
+//!     through no hops. Zones are those of the stencil's set. A use of what differs from element to element leads to the set
+//!     at whose elements it has a value. [`Node::Present`] asks about hops.
 //! 11. Each store has a write beside it. What is assigned is `out` or `inout`, on the stencil's own set, each of its parts once;
 //!     what is added is `inc`, a part of it, along a path to its set, on the level at hand; what is folded is `reduce`, once.
 //!
@@ -33,12 +34,15 @@ mod program;
 #[cfg(test)]
 mod tests;
 
-use super::{Body, Field, FieldId, Kind, Levels, Mesh, Node, Origin, Path, Phase, Role, SetId, Stencil, Store};
+use super::{
+    Body, Field, FieldId, Kind, Levels, Mesh, Node, Origin, Path, Phase, Role, SetId, Stencil, Store, varies_across,
+};
 use crate::ir::Handle;
 use crate::ir::mesh::Zones;
 pub use mesh::Stages;
 use mesh::{end, width};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 /// What passes leave, and rely on.
 pub trait Verify: Sized {
@@ -82,12 +86,12 @@ enum GridOrMesh<'a> {
     Grid,
     /// A mesh that is not known.
     SomeMesh,
-    /// A mesh, over a set of it.
-    Mesh { mesh: &'a Mesh, over: SetId },
+    /// A mesh, from an element of a set of it; and the set over which the stencil runs.
+    Mesh { mesh: &'a Mesh, from: SetId, over: SetId },
 }
 
 /// Looks for rules that a stencil breaks.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Checker<'a> {
     stencil: &'a Stencil,
     through: GridOrMesh<'a>,
@@ -95,6 +99,22 @@ struct Checker<'a> {
     is_part: bool,
     /// Outputs that may be read, since something before has stored them.
     given: Option<&'a BTreeSet<FieldId>>,
+    /// Whether each definition differs from column to column, or from element to element.
+    varying: Rc<[bool]>,
+}
+
+/// Which definitions differ from column to column, whatever they name.
+fn varying(stencil: &Stencil) -> Vec<bool> {
+    let mut found: Vec<bool> = Vec::with_capacity(stencil.defs.len());
+    for (_, def) in stencil.defs.iter() {
+        let varies = |node: &Node| match node {
+            Node::Use { def, .. } => found.get(def.index()).copied().unwrap_or(true),
+            Node::Read { field, .. } if field.index() >= stencil.fields.len() => true,
+            node => varies_across(stencil, node),
+        };
+        found.push(def.body.iter().any(|(_, node)| varies(node)));
+    }
+    found
 }
 
 impl<'a> Checker<'a> {
@@ -104,7 +124,7 @@ impl<'a> Checker<'a> {
             Role::In | Role::Out | Role::InOut | Role::Carried => field.place.home.is_some(),
         });
         let through = if is_of_mesh { GridOrMesh::SomeMesh } else { GridOrMesh::Grid };
-        Self { stencil, through, is_part: stencil.stores.is_empty(), given: None }
+        Self { stencil, through, is_part: stencil.stores.is_empty(), given: None, varying: varying(stencil).into() }
     }
 
     fn stencil(&self) -> Result<(), String> {
@@ -112,7 +132,8 @@ impl<'a> Checker<'a> {
         stencil.fields.iter().try_for_each(|(_, field)| self.home(field))?;
         for (id, def) in stencil.defs.iter() {
             let name = format!("definition {}.{}", def.name, id.index());
-            self.body(&def.body, id.index(), def.origin == Origin::Constant)
+            self.over(def.over)?
+                .body(&def.body, id.index(), def.origin == Origin::Constant)
                 .map_err(|rule| format!("{name}: {rule}"))?;
         }
         let defs = stencil.defs.len();
@@ -152,12 +173,26 @@ impl<'a> Checker<'a> {
         self.order()
     }
 
+    /// The same, for what has a value at the elements of another set.
+    fn over(&self, set: Option<SetId>) -> Result<Checker<'a>, String> {
+        let through = match (self.through, set) {
+            (GridOrMesh::Mesh { mesh, over, .. }, Some(from)) => {
+                ensure(from.index() < mesh.sets.len(), || "a definition lives on a set that is not there".into())?;
+                GridOrMesh::Mesh { mesh, from, over }
+            }
+            (GridOrMesh::Grid, Some(_)) => return Err("a definition lives on a set of no mesh".into()),
+            (through, _) => through,
+        };
+        Ok(Checker { through, ..self.clone() })
+    }
+
     /// Whether there are such zones.
     fn zones(&self, zones: Zones) -> Result<(), String> {
         let there_are = match self.through {
             GridOrMesh::Grid => 0,
             GridOrMesh::SomeMesh => usize::MAX,
-            GridOrMesh::Mesh { mesh, over } => mesh.sets[over].zones.len(),
+            GridOrMesh::Mesh { from, over, .. } if from != over => 0,
+            GridOrMesh::Mesh { mesh, over, .. } => mesh.sets[over].zones.len(),
         };
         let fits = zones.first <= zones.last && usize::from(zones.last) < there_are;
         ensure(fits, || format!("zones {} to {} of {there_are}", zones.first, zones.last))
@@ -289,11 +324,11 @@ impl<'a> Checker<'a> {
             Node::Use { def, path } => {
                 ensure(def.index() < defs_before, || format!("it uses the later definition {}", def.index()))?;
                 let end = self.end(path)?;
-                if let GridOrMesh::Mesh { mesh, over } = self.through {
-                    let told = || format!("it uses a definition at {}, where there are none", mesh.written(path));
-                    ensure(end == Some(over), told)?;
-                }
                 let used = &self.stencil.defs[*def];
+                if let (GridOrMesh::Mesh { mesh, over, .. }, true) = (self.through, self.varying[def.index()]) {
+                    let told = || format!("it uses a definition at {}, where there are none", mesh.written(path));
+                    ensure(end == Some(used.over.unwrap_or(over)), told)?;
+                }
                 kind == used.body.kind() && (!constant || used.origin == Origin::Constant)
             }
             Node::ToReal(_) => kind == Kind::Real && same(Kind::Int),
@@ -343,7 +378,7 @@ impl<'a> Checker<'a> {
                 Err(format!("a path over a mesh has steps: {path}"))
             }
             GridOrMesh::Grid | GridOrMesh::SomeMesh => Ok(None),
-            GridOrMesh::Mesh { mesh, over } => end(mesh, over, path).map(Some),
+            GridOrMesh::Mesh { mesh, from, .. } => end(mesh, from, path).map(Some),
         }
     }
 }

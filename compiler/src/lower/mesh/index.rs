@@ -4,7 +4,7 @@ use super::mistaken::first_slot;
 use super::trail::joined;
 use crate::ast::{Expr, ExprId};
 use crate::diagnostic::{Diagnostic, wrong};
-use crate::ir::{FieldId, Levels, Origin, Path, SetId};
+use crate::ir::{FieldId, Levels, Path, SetId};
 use crate::lower::value::{Alias, Bound, Nodes, Value};
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
@@ -80,8 +80,12 @@ impl<'a> Lowering<'a> {
                 Some(hop) => Some(mesh.maps[hop.map].from),
                 None => self.stencil.fields[*field].place.home.map(|home| home.set),
             },
-            Alias::Def(def, _) if self.stencil.defs[*def].origin == Origin::Constant => None,
-            Alias::Def(..) | Alias::Ahead(..) => Some(own),
+            Alias::Def(def, _) if !self.size.varies(*def) => None,
+            Alias::Def(def, path) => match path.hops().first() {
+                Some(hop) => Some(mesh.maps[hop.map].from),
+                None => Some(self.stencil.defs[*def].over.unwrap_or(self.over.as_ref()?.set?)),
+            },
+            Alias::Ahead(..) => Some(own),
             Alias::Param(_) | Alias::Int(_) => None,
         }
     }

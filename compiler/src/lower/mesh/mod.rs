@@ -1,6 +1,7 @@
 //! Stencils over the elements of a mesh: sets and maps, fields on them, gathers, increments and reductions.
 
 mod declare;
+mod elsewhere;
 mod fold;
 mod hole;
 mod index;
@@ -40,6 +41,8 @@ pub struct Over<'a> {
     pub declared: &'a Declared,
     /// The set over whose elements a stencil runs.
     pub set: Option<SetId>,
+    /// The set at whose elements what is being written has a value, if that is another one.
+    elsewhere: Option<SetId>,
     /// Paths that lead to an element, as far as is known where something is being written.
     present: Vec<Path>,
     /// What is done with the stores so far.
@@ -49,7 +52,7 @@ pub struct Over<'a> {
 impl<'a> Over<'a> {
     /// What runs over the elements of a set.
     pub fn new(declared: &'a Declared, set: SetId) -> Self {
-        Self { declared, set: Some(set), present: Vec::new(), writes: Vec::new() }
+        Self { declared, set: Some(set), elsewhere: None, present: Vec::new(), writes: Vec::new() }
     }
 
     /// Where a number at every element lives.
@@ -200,7 +203,7 @@ impl<'a> Lowering<'a> {
             return self.report(found.label(format!("as in `over {mesh}.{first}`")));
         };
         let set = self.set_named(&declared.mesh, set)?;
-        Some(Over { declared, set: Some(set), present: Vec::new(), writes: Vec::new() })
+        Some(Over::new(declared, set))
     }
 
     /// `over airfoil` of a program.
@@ -211,7 +214,7 @@ impl<'a> Lowering<'a> {
             let found = found.label(format!("write `over {}`", declared.mesh.name));
             return self.report(found.help("the stencils that it calls run over sets"));
         }
-        Some(Over { declared, set: None, present: Vec::new(), writes: Vec::new() })
+        Some(Over { declared, set: None, elsewhere: None, present: Vec::new(), writes: Vec::new() })
     }
 
     /// Whether what is being lowered runs over a mesh.
@@ -219,10 +222,10 @@ impl<'a> Lowering<'a> {
         self.over.is_some()
     }
 
-    /// The mesh, and the set over which the stencil runs.
+    /// The mesh, and the set at whose elements what is being written has a value.
     fn site(&self) -> Found<(&'a Mesh, SetId)> {
         let over = self.over.as_ref()?;
-        Some((over.mesh(), over.set?))
+        Some((over.mesh(), over.elsewhere.or(over.set)?))
     }
 
     /// `missing value(x)`: x, in the body being written.

@@ -1,6 +1,6 @@
 //! Names of maps and slots: `cells.0`, `edges.cells`, `e`, `e.nodes.1`.
 
-use crate::ast::{self, Expr, ExprId, Name};
+use crate::ast::{Expr, ExprId, Name};
 use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::ir::mesh::Mesh;
 use crate::ir::{Hop, MapId, Path, SetId};
@@ -64,13 +64,16 @@ impl<'a> Lowering<'a> {
         while let Some((name, after)) = rest.split_first() {
             let map = self.map_named(set, name, &names[..names.len() - rest.len()])?;
             let arity = mesh.maps[map].arity;
-            let number = after.first().filter(|next| next.text.bytes().all(|byte| byte.is_ascii_digit()));
-            let slots = match number {
-                Some(number) => {
-                    let slot = self.slot(map, number)?;
+            let number = match after.first() {
+                Some(next) if mesh.map_named(mesh.maps[map].to, &next.text).is_none() => self.number_of_slot(next),
+                Some(_) | None => None,
+            };
+            let slots = match (after.first(), number) {
+                (Some(next), Some(number)) => {
+                    let slot = self.slot(map, number, next)?;
                     slot..slot + 1
                 }
-                None => 0..arity,
+                _ => 0..arity,
             };
             let through = |path: &Path, slot| path.then(&Path::through([Hop { map, slot }]));
             paths = paths.iter().flat_map(|path| slots.clone().map(move |slot| through(path, slot))).collect();
@@ -107,18 +110,26 @@ impl<'a> Lowering<'a> {
         }))
     }
 
-    fn slot(&mut self, map: MapId, number: &ast::Name) -> Found<u32> {
+    /// The number that digits, or the name of a whole constant, stand for.
+    fn number_of_slot(&mut self, text: &Name) -> Option<i64> {
+        match text.text.bytes().all(|byte| byte.is_ascii_digit()) {
+            // One that is too large for a number is no slot.
+            true => Some(text.text.parse().unwrap_or(i64::MAX)),
+            false => self.slot_named(text).map(i64::from),
+        }
+    }
+
+    fn slot(&mut self, map: MapId, number: i64, written: &Name) -> Found<u32> {
         let (mesh, _) = self.site()?;
         let arity = mesh.maps[map].arity;
-        match number.text.parse::<u32>() {
-            Ok(slot) if slot < arity => Some(slot),
-            _ => {
-                let what = format!("`{}` has no slot {}", mesh.full_name(map), number.text);
-                let has =
-                    if arity == 1 { "its only slot is 0".to_owned() } else { format!("slots are 0 to {}", arity - 1) };
-                self.report(wrong(number.span, what, has).note(mesh.maps[map].span, "declared here"))
-            }
+        if let Some(slot) = u32::try_from(number).ok().filter(|&slot| slot < arity) {
+            return Some(slot);
         }
+        let is_number = written.text.bytes().all(|byte| byte.is_ascii_digit());
+        let told = if is_number { written.text.clone() } else { format!("{number}, which `{}` is", written.text) };
+        let what = format!("`{}` has no slot {told}", mesh.full_name(map));
+        let has = if arity == 1 { "its only slot is 0".to_owned() } else { format!("slots are 0 to {}", arity - 1) };
+        self.report_number(wrong(written.span, what, has).note(mesh.maps[map].span, "declared here"))
     }
 }
 

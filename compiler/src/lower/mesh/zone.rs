@@ -49,6 +49,7 @@ impl<'a> Lowering<'a> {
     /// `in_zone(lateral, nudging)`
     pub(in crate::lower) fn in_zone(&mut self, arguments: &'a [Argument], span: Span) -> Found<Nodes> {
         let (mesh, set) = self.own_set(span)?;
+        self.own_zones_alone(span)?;
         let names: Option<Vec<Name>> = arguments.iter().map(|own| self.zone_argument(own)).collect();
         let Some(names) = names.filter(|names| !names.is_empty()) else {
             let found = Diagnostic::error(span, "`in_zone` asks whether the element at hand is in one of some zones");

@@ -83,7 +83,7 @@ impl Cutter<'_> {
             }
             for link in chain {
                 let part = self.copy(body, link, &cut);
-                let def = self.made.add(Def { name: name.to_owned(), origin: Origin::Let, body: part });
+                let def = self.made.add(Def { name: name.to_owned(), origin: Origin::Let, over: None, body: part });
                 cut.insert(link, def);
                 self.links.insert(def);
             }

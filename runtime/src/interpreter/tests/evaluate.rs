@@ -52,7 +52,7 @@ pub(super) fn param(kind: Kind) -> Param {
 
 pub(super) fn define(stencil: &mut Stencil, write: impl FnOnce(&mut Writer)) -> DefId {
     let name = format!("d{}", stencil.defs.len());
-    stencil.defs.add(Def { name, origin: Origin::Let, body: body(write) })
+    stencil.defs.add(Def { name, origin: Origin::Let, over: None, body: body(write) })
 }
 
 pub(super) fn store(stencil: &mut Stencil, field: FieldId, write: impl FnOnce(&mut Writer)) {

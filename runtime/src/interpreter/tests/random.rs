@@ -102,7 +102,7 @@ fn random_stencils_mean_what_the_ir_says() {
         }
         for _ in 0..random.below(6) {
             let body = random_body(&mut random, &s);
-            s.defs.add(Def { name: String::new(), origin: Origin::Let, body });
+            s.defs.add(Def { name: String::new(), origin: Origin::Let, over: None, body });
         }
         let bodies = [(); 2].map(|()| random_body(&mut random, &s));
         for body in bodies {

@@ -132,7 +132,7 @@ fn each_call(actions: &mut [Action], of: usize, change: &mut dyn FnMut(&mut Vec<
 fn value_of(program: &mut Program, stencil: usize, value: usize) -> &mut Expr {
     let own = &mut program.stencils[stencil];
     let lets = own.lets.len();
-    if value < lets { &mut own.lets[value] } else { &mut own.writes[value - lets].1 }
+    if value < lets { &mut own.lets[value].value } else { &mut own.writes[value - lets].1 }
 }
 
 fn nodes(expr: &mut Expr) -> usize {
