@@ -6,12 +6,13 @@ use crate::terminal;
 use include_dir::{Dir, include_dir};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Instant;
 use stencilc_compiler::analysis::numbers::numbers;
 use stencilc_compiler::ast;
 use stencilc_compiler::diagnostic::{Diagnostic, Refusal, Severity, guess};
 use stencilc_compiler::import::{self, Text};
-use stencilc_compiler::ir::{MeshProgram, MeshStencil, MeshTest, Precision, Program, Stencil, Test};
+use stencilc_compiler::ir::{MeshProgram, MeshStencil, MeshTest, Precision, Program, Stencil, Stored, Test};
 use stencilc_compiler::lower::{Lowered, lower};
 use stencilc_compiler::parse::{LENGTH, parse};
 use stencilc_compiler::source::Source;
@@ -40,7 +41,42 @@ pub fn embedded() -> impl Iterator<Item = Source> {
 /// # Errors
 /// There is none, or it cannot be read.
 pub fn open(file: &str) -> Result<Source> {
-    Ok(import::joined(text(file)?, &mut imported))
+    let source = import::joined(text(file)?, &mut imported);
+    match TYPES.get() {
+        Some(types) => {
+            source.with_types(types).map_err(|Refusal { message, help }| Error { help, ..Error::call(message) })
+        }
+        None => Ok(source),
+    }
+}
+
+/// What the call says of types: the same for all files that it reads.
+static TYPES: OnceLock<Vec<(String, Stored)>> = OnceLock::new();
+
+/// `vp=f64`
+pub fn type_given(text: &str) -> std::result::Result<(String, Stored), String> {
+    let example = "a name and a type are needed, as in `--type vp=f64`";
+    let (name, stored) = text.split_once('=').ok_or(example)?;
+    match Stored::named(stored.trim()) {
+        Some(stored @ (Stored::Real | Stored::F32 | Stored::F64)) => Ok((name.trim().to_owned(), stored)),
+        _ => Err(format!("`{}` is none of `real`, `f32` and `f64`", stored.trim())),
+    }
+}
+
+/// Says what types are, before anything is read.
+///
+/// # Errors
+/// One is said twice.
+pub fn give_types(types: Vec<(String, Stored)>) -> Result<()> {
+    for (number, (name, _)) in types.iter().enumerate() {
+        if types[..number].iter().any(|(before, _)| before == name) {
+            return Err(Error::call(format!("--type says twice what `{name}` is")).help("say it once"));
+        }
+    }
+    if !types.is_empty() {
+        TYPES.get_or_init(|| types);
+    }
+    Ok(())
 }
 
 fn text(file: &str) -> Result<Text> {

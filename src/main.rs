@@ -36,9 +36,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 use message::Failure;
 use std::process::ExitCode;
 use std::time::Instant;
+use stencilc_compiler::ir::Stored;
 use stencilc_runtime::files::{self, trust};
 use stencilc_runtime::memory::Allocator;
-use stencilc_runtime::{Result, threads};
+use stencilc_runtime::{Error, Result, threads};
 
 /// Compiles stencils to CUDA, runs them, and checks them to the last bit
 #[derive(Parser)]
@@ -48,6 +49,9 @@ use stencilc_runtime::{Result, threads};
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// What a type is that the file has a name for by `type NAME = ...`, instead of what it says; may be given several times
+    #[arg(long = "type", global = true, value_name = "NAME=real|f32|f64", value_parser = input::type_given, display_order = 99)]
+    types: Vec<(String, Stored)>,
     /// Print JSON on stdout; messages still go to stderr
     #[arg(long, global = true, display_order = 100)]
     json: bool,
@@ -104,7 +108,7 @@ fn main() -> ExitCode {
     files::remove_at_signals();
     files::begin();
     let mended = |error| mistyped::mended(error, &Cli::command());
-    let Cli { command, json } = match Cli::try_parse() {
+    let Cli { command, types, json } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             let error = mended(error);
@@ -121,7 +125,12 @@ fn main() -> ExitCode {
     if computes(&command) {
         threads::start();
     }
-    let done = dispatch(command, json, start);
+    let done =
+        match types.is_empty() || reads_sources(&command) {
+            true => input::give_types(types).and_then(|()| dispatch(command, json, start)),
+            false => Err(Error::call("--type says what the types of a stencil file are, and this reads none")
+                .help("leave it out")),
+        };
     for error in trust::refused() {
         terminal::note(
             &error.help.map_or_else(|| error.message.clone(), |help| format!("{}\n  {help}", error.message)),
@@ -156,6 +165,17 @@ fn computes(command: &Command) -> bool {
         | Command::Snapshot(_)
         | Command::Grid(_)
         | Command::Mesh(_) => true,
+    }
+}
+
+/// Whether a subcommand reads stencil files.
+fn reads_sources(command: &Command) -> bool {
+    match command {
+        Command::New(_) | Command::Grid(_) | Command::Mesh(_) | Command::List(_) => false,
+        Command::Doctor | Command::Completions(_) => false,
+        Command::Check(_) | Command::Explain(_) | Command::Build(_) | Command::Run(_) | Command::Test(_) => true,
+        Command::Verify(_) | Command::Bench(_) | Command::Tune(_) | Command::Profile(_) => true,
+        Command::Report(_) | Command::Snapshot(_) => true,
     }
 }
 

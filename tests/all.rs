@@ -29,6 +29,7 @@ mod jobs;
 mod launcher;
 mod memory;
 mod meshes;
+mod mixed;
 mod native;
 mod npy_files;
 mod nvrtc;

@@ -28,6 +28,7 @@ mod test;
 mod test_mesh;
 mod tune;
 mod tune_program;
+mod types;
 mod verbs;
 mod verify;
 mod zones;

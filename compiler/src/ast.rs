@@ -26,6 +26,10 @@ pub struct File {
     pub doc: String,
     /// What it declares, in order.
     pub items: Vec<Item>,
+    /// The names that it has for types.
+    pub types: BTreeMap<String, Stored>,
+    /// What the call says of them: `--type vp=f64`; nothing if they are what the text says.
+    pub given_types: String,
     /// Where calls are computed, by these.
     pub wheres: BTreeMap<ExprId, Where>,
     /// Its expressions.
@@ -43,7 +47,7 @@ impl File {
         self.items.iter().filter_map(|item| match item {
             Item::Stencil(own) | Item::Program(own) => Some(own),
             Item::Function(_) | Item::Constant(_) | Item::Param(_) | Item::Test(_) | Item::Mesh(_) => None,
-            Item::Import(_) => None,
+            Item::Import(_) | Item::Type(_) => None,
         })
     }
 
@@ -107,12 +111,23 @@ pub enum Item {
     Constant(Constant),
     /// Parameters.
     Param(Params),
+    /// A name for a type.
+    Type(TypeName),
     /// A test.
     Test(Test),
     /// A mesh.
     Mesh(Mesh),
     /// The path of a file whose items stand among these.
     Import(Name),
+}
+
+/// `type vp = f32`
+#[derive(Clone, Debug)]
+pub struct TypeName {
+    /// The name.
+    pub name: Name,
+    /// What it is.
+    pub stored: Stored,
 }
 
 /// A stencil, or a program: calls of stencils, in time.
@@ -270,11 +285,13 @@ pub struct Fields {
     pub drawn: Option<(ExprId, ExprId)>,
 }
 
-/// `: real[4]`
-#[derive(Debug)]
+/// `: real[4]`, or `: vp` of a file with `type vp = f32`
+#[derive(Clone, Copy, Debug)]
 pub struct Typed {
     /// `real`, `f32`, `f64`, `int` or `bool`.
     pub stored: Stored,
+    /// Whether the file has a name for it: that says how one computes with it, too.
+    pub is_named: bool,
     /// Where that stands.
     pub span: Span,
     /// `[4]`
@@ -348,6 +365,8 @@ pub struct Block {
 pub struct Let {
     /// The names.
     pub names: Vec<Name>,
+    /// `: f32`
+    pub typed: Option<Typed>,
     /// `on edge`
     pub place: Option<PlaceOn>,
     /// The value.

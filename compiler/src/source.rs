@@ -1,6 +1,8 @@
 //! Source text and places in it.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Refusal, guess};
+use crate::ir::Stored;
+use crate::parse::types as types_of;
 use serde::Serialize;
 use std::ops::Range;
 
@@ -18,6 +20,8 @@ pub struct Source {
     parts: Vec<Part>,
     /// What became of the imports.
     pub(crate) imports: Imports,
+    /// The types that were given to names, as `stencilc` takes them: `--type vp=f64`.
+    pub(crate) types: String,
 }
 
 /// The text of a file that is imported.
@@ -55,7 +59,43 @@ impl Source {
         let text = text.into();
         let newlines = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
         let lines = std::iter::once(0).chain(newlines.map(|(at, _)| at as u32 + 1)).collect();
-        Self { name: name.into(), text, lines, parts, imports }
+        Self { name: name.into(), text, lines, parts, imports, types: String::new() }
+    }
+
+    /// The same text with other types behind names that it has for some: `type vp = f32` with `f64` for `vp` says `type vp = f64`.
+    ///
+    /// # Errors
+    /// It has no such name.
+    pub fn with_types(&self, types: &[(String, Stored)]) -> Result<Self, Refusal> {
+        // What is wrong with a text that cannot be parsed is told by whoever parses it.
+        let Some(declared) = types_of(&self.text) else { return Ok(self.clone()) };
+        let mut places: Vec<(Span, &'static str)> = Vec::new();
+        for (name, stored) in types {
+            let Some((_, place)) = declared.iter().find(|(own, _)| own == name) else {
+                let refusal = Refusal::new(format!("`{}` has no type `{name}`", self.name));
+                let names = declared.iter().map(|(own, _)| own.as_str());
+                return Err(match guess(name, names.clone()) {
+                    Some(guess) => refusal.help(format!("did you mean `{guess}`?")),
+                    None if declared.is_empty() => {
+                        refusal.help(format!("it says none; one is named by `type {name} = f32`"))
+                    }
+                    None => refusal.help(format!("its types are {}", names.collect::<Vec<_>>().join(", "))),
+                });
+            };
+            places.push((*place, stored.name()));
+        }
+        // From the end, so that places before stay where they are.
+        places.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
+        let (mut text, mut parts) = (self.text.clone(), self.parts.clone());
+        for (place, stored) in places {
+            text.replace_range(place.start as usize..place.end as usize, stored);
+            for part in parts.iter_mut().filter(|part| part.start > place.start) {
+                part.start = part.start - (place.end - place.start) + stored.len() as u32;
+            }
+        }
+        let given = types.iter().map(|(name, stored)| format!("--type {name}={}", stored.name()));
+        let types = given.collect::<Vec<_>>().join(" ");
+        Ok(Self { types, ..Self::joined(self.name.clone(), text, parts, self.imports.clone()) })
     }
 
     /// The text at `span`; empty where the span is not one of this source.

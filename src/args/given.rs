@@ -126,8 +126,10 @@ impl Args for Names {
 impl FromArgMatches for Names {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let given = matches.ids().map(clap::Id::as_str).filter(|name| {
-            // Groups are named as their types are.
-            name.starts_with(char::is_lowercase) && matches.value_source(name) == Some(ValueSource::CommandLine)
+            // Groups are named as their types are; what types of the text are, is a part of the text.
+            name.starts_with(char::is_lowercase)
+                && *name != "types"
+                && matches.value_source(name) == Some(ValueSource::CommandLine)
         });
         Ok(Self(given.map(str::to_owned).collect()))
     }

@@ -34,6 +34,7 @@ impl Constructs {
                 }
                 Item::Test(_) => self.meet("test"),
                 Item::Mesh(_) => self.meet("mesh"),
+                Item::Type(own) => self.meet(format!("type: {}", own.stored.name())),
                 // What is imported stands among the items.
                 Item::Import(_) => {}
             }
@@ -48,6 +49,9 @@ impl Constructs {
             Statement::Function(function) => self.function(file, function, "stencil"),
             Statement::Let(binding) => {
                 self.meet("let");
+                if let Some(typed) = &binding.typed {
+                    self.meet(format!("let: {}", typed.stored.name()));
+                }
                 self.expr(file, binding.value);
             }
             Statement::Print(print) => {
@@ -182,7 +186,8 @@ impl Constructs {
                     | Item::Program(_)
                     | Item::Test(_)
                     | Item::Mesh(_)
-                    | Item::Import(_) => false,
+                    | Item::Import(_)
+                    | Item::Type(_) => false,
                 });
                 self.meet(if own { "call of a function".to_owned() } else { format!("{}(...)", name.text) });
                 arguments.iter().for_each(|argument| self.expr(file, argument.value));

@@ -1,5 +1,6 @@
 //! Programs as text.
 
+use crate::generate::NAMED;
 use crate::tree::{Block, Declaration, Expr, Program, Statement};
 use std::fmt::{self, Display, Formatter};
 
@@ -139,7 +140,8 @@ impl Display for Statement {
                 range.as_ref().map_or(Ok(()), |(low, high)| write!(f, " = {low}..{high}"))
             }
             Statement::Declare(declaration) => write!(f, "{declaration}"),
-            Statement::Let(name, value) => write!(f, "let {name} = {value}"),
+            Statement::Let(name, None, value) => write!(f, "let {name} = {value}"),
+            Statement::Let(name, Some(typed), value) => write!(f, "let {name}: {typed} = {value}"),
             Statement::Assign(name, value) => write!(f, "{name} = {value}"),
             Statement::SumsByLevel => f.write_str("sums by level"),
             Statement::Levels(first, Some(end)) => write!(f, "levels {first}..{end}"),
@@ -150,6 +152,13 @@ impl Display for Statement {
 
 impl Display for Program {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let is_named = |own: &Statement| match own {
+            Statement::Field { typed, .. } | Statement::Let(_, typed, _) => *typed == Some(NAMED),
+            Statement::Declare(_) | Statement::Assign(..) | Statement::SumsByLevel | Statement::Levels(..) => false,
+        };
+        if self.statements.iter().any(is_named) {
+            writeln!(f, "type {NAMED} = f32")?;
+        }
         for item in &self.items {
             writeln!(f, "{item}")?;
         }

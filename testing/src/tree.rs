@@ -61,8 +61,8 @@ pub enum Statement {
     },
     /// What may stand at file level too.
     Declare(Declaration),
-    /// `let p = a + b`
-    Let(String, Expr),
+    /// `let p: f32 = a + b`
+    Let(String, Option<&'static str>, Expr),
     /// `r = p`
     Assign(String, Expr),
     /// `sums by level`
@@ -235,7 +235,7 @@ impl Program {
             match statement {
                 Statement::Field { range, .. } => all.extend(range.iter_mut().flat_map(|(low, high)| [low, high])),
                 Statement::Declare(declaration) => all.extend(declaration.children_mut()),
-                Statement::Let(_, value) | Statement::Assign(_, value) => all.push(value),
+                Statement::Let(.., value) | Statement::Assign(_, value) => all.push(value),
                 Statement::SumsByLevel | Statement::Levels(..) => {}
             }
         }

@@ -34,7 +34,7 @@ fn look(body: &Body, precision: Precision, defs: &[Option<Value>], told: &mut Ve
                 if let Some(Value::Real(x)) = known.and_then(|known| known.first().copied())
                     && single(x)
                 {
-                    told.push(lost(Diagnostic::error(at, ""), x, "leave out `: f32`, so that it is a `real`"));
+                    told.push(lost(Diagnostic::error(at, ""), x, "leave out `f32`, so that it is a `real`"));
                 }
             }
             (Node::Binary(op @ (Binary::Div | Binary::Rem), _, divisor), _)

@@ -120,11 +120,12 @@ pub(crate) fn render<T: Serialize>(template: &str, texts: &T) -> Result<String, 
 fn source(stencil: &Stencil) -> String {
     let (file, name) = (stencil.file.as_told(), &stencil.name);
     let stem = file.rsplit(['/', '\\']).next().unwrap_or(file).trim_end_matches(".stn");
-    match (file.is_empty(), stem == name) {
+    let source = match (file.is_empty(), stem == name) {
         (true, _) => name.clone(),
         (false, true) => ShellWord::path(file).to_string(),
         (false, false) => format!("{} --stencil {name}", ShellWord::path(file)),
-    }
+    };
+    if stencil.types.is_empty() { source } else { format!("{source} {}", stencil.types) }
 }
 
 /// How the line of a head begins that says how to make the file again.

@@ -1,10 +1,11 @@
 //! Bodies: the formulas under construction, and the definitions that they become.
 
+use super::rounding::{self, Rounding, Writing};
 use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
 use crate::ast::{Expr, ExprId};
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Body, Def, DefId, Handle, Kind, Node, NodeId, Origin, Path, Precision, scalar, varies_across};
+use crate::ir::{Body, Def, DefId, Handle, Kind, Node, NodeId, Origin, Path, Precision, Stored, scalar, varies_across};
 use crate::source::Span;
 
 /// The most operations of one expression; what the C++ compilers can digest.
@@ -48,10 +49,15 @@ fn literal(node: &Node) -> Option<scalar::Value> {
 impl Lowering<'_> {
     /// A body of its own for each part of what is written.
     pub(super) fn bodies(&mut self, write: impl FnOnce(&mut Self) -> Found<Nodes>) -> Found<Value<Body>> {
-        self.bodies.push(Body::new());
+        Some(self.writings(write)?.map(|(body, _)| body))
+    }
+
+    /// The same, and how wide the value of each is.
+    fn writings(&mut self, write: impl FnOnce(&mut Self) -> Found<Nodes>) -> Found<Value<(Body, Rounding)>> {
+        self.bodies.push(Writing::default());
         let value = write(self);
-        let body = self.bodies.pop().unwrap_or_default();
-        Some(value?.map(|node| body.rooted(node)))
+        let Writing { body, roundings } = self.bodies.pop().unwrap_or_default();
+        Some(value?.map(|node| (body.rooted(node), roundings[node.index()])))
     }
 
     /// A body of its own for what is written.
@@ -71,7 +77,7 @@ impl Lowering<'_> {
     /// Whether nothing that follows could be told, or become part of the body being written.
     pub(super) fn is_lost(&self) -> bool {
         let is_full =
-            || self.bodies.last().is_some_and(|body| body.len() >= BODY_NODES) || self.size.nodes > STENCIL_NODES;
+            || self.bodies.last().is_some_and(|own| own.body.len() >= BODY_NODES) || self.size.nodes > STENCIL_NODES;
         self.is_given_up() || self.size.is_exceeded && is_full()
     }
 
@@ -95,10 +101,35 @@ impl Lowering<'_> {
         origin: Origin,
         write: impl FnOnce(&mut Self) -> Found<Nodes>,
     ) -> Found<Bound> {
-        self.bodies(write)?.map(|body| self.bind_body(body, name, origin)).collected()
+        self.writings(write)?.map(|(body, rounding)| self.bind_body(body, rounding, name, origin)).collected()
     }
 
-    fn bind_body(&mut self, body: Body, name: &str, origin: Origin) -> Found<Alias> {
+    /// The same of a value of a type, if one is said.
+    pub(super) fn bind_as(
+        &mut self,
+        stored: Option<Stored>,
+        name: &str,
+        span: Span,
+        origin: Origin,
+        write: impl FnOnce(&mut Self) -> Found<Nodes>,
+    ) -> Found<Bound> {
+        let Some(stored) = stored else { return self.bind_with(name, origin, write) };
+        let typed = self.writings(|own| {
+            let value = write(own)?;
+            value.map(|node| own.as_type(node, stored, span, name)).collected()
+        })?;
+        let bind = |(body, rounding): (Body, Rounding)| match (stored, rounding) {
+            // It is what it was, and what is made of it is not rounded again.
+            (Stored::Real, Rounding::Any | Rounding::Single) => {
+                let def = self.add_def(body, Rounding::Real, name, origin)?;
+                Some(Alias::Def(def, Path::default()))
+            }
+            _ => self.bind_body(body, rounding, name, origin),
+        };
+        typed.map(bind).collected()
+    }
+
+    fn bind_body(&mut self, body: Body, rounding: Rounding, name: &str, origin: Origin) -> Found<Alias> {
         if let (1, Some((_, node))) = (body.len(), body.iter().next()) {
             match node {
                 Node::Int(x) => return Some(Alias::Int(*x)),
@@ -120,10 +151,10 @@ impl Lowering<'_> {
                 _ => {}
             }
         }
-        Some(Alias::Def(self.add_def(body, name, origin)?, Path::default()))
+        Some(Alias::Def(self.add_def(body, rounding, name, origin)?, Path::default()))
     }
 
-    pub(super) fn add_def(&mut self, body: Body, name: &str, origin: Origin) -> Found<DefId> {
+    pub(super) fn add_def(&mut self, body: Body, rounding: Rounding, name: &str, origin: Origin) -> Found<DefId> {
         let place = body.span_of(body.root());
         let origin = if self.constants.depth == 0 {
             origin
@@ -140,16 +171,35 @@ impl Lowering<'_> {
         self.size.chains.push(chain);
         let varies = body.any(&self.size.varying, |node| varies_across(&self.stencil, node));
         self.size.varying.push(varies);
+        self.roundings.add(if origin == Origin::Constant { Rounding::Any } else { rounding });
         self.tie(&body);
         self.constants.known.add(&body, origin);
         let over = self.other_set().filter(|_| origin != Origin::Constant);
         Some(self.stencil.defs.add(Def { name: name.to_owned(), origin, over, body }))
     }
 
-    /// Adds a node to the body being written.
+    /// Adds a node to the body being written: where numbers of single precision meet, and what it gives has to be rounded, that too.
     pub(super) fn node(&mut self, node: Node, kind: Kind, span: Span) -> Found<NodeId> {
+        if let Node::ToSingle(of) = &node
+            && self.rounding(*of) == Rounding::Single
+        {
+            return Some(*of);
+        }
+        if kind == Kind::Int {
+            return self.append(node, kind, span, Rounding::Real);
+        }
+        let (node, rounding) = self.narrowed(node, span)?;
+        let is_rounded =
+            rounding == Rounding::Single && !matches!(node, Node::Read { .. } | Node::Use { .. } | Node::ToSingle(_));
+        let is_exact = !is_rounded || rounding::is_exact(&node);
+        let exact = self.append(node, kind, span, rounding)?;
+        if is_exact { Some(exact) } else { self.append(Node::ToSingle(exact), kind, span, Rounding::Single) }
+    }
+
+    /// Adds a node to the body being written, as it is.
+    pub(super) fn append(&mut self, node: Node, kind: Kind, span: Span, rounding: Rounding) -> Found<NodeId> {
         self.size.nodes += 1;
-        let body = self.bodies.last_mut()?;
+        let Writing { body, roundings } = self.bodies.last_mut()?;
         // Whole constants are computed at once, since they may be offsets; they are the same in every precision.
         let operands: Option<Vec<_>> = node.operands().iter().map(|&operand| literal(&body[operand])).collect();
         let node = match operands.and_then(|operands| scalar::apply(Precision::F64, &node, &operands)) {
@@ -158,6 +208,7 @@ impl Lowering<'_> {
             Some(scalar::Value::Real(_)) | None => node,
         };
         if body.len() < BODY_NODES && self.size.nodes <= STENCIL_NODES {
+            roundings.push(rounding);
             return Some(body.add(node, kind, span));
         }
         let limit = if body.len() >= BODY_NODES { BODY_NODES } else { STENCIL_NODES };

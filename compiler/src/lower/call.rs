@@ -8,7 +8,7 @@ use super::value::{Alias, Nodes, Value, meet};
 use super::{CALLS, Found, Lowering};
 use crate::ast::{self, ExprId};
 use crate::diagnostic::{Diagnostic, wrong};
-use crate::ir::{Binary, Function, Kind, Node, NodeId, Origin};
+use crate::ir::{Binary, Function, Kind, Node, NodeId, Origin, Stored};
 use crate::source::Span;
 
 /// A function that is being called.
@@ -79,7 +79,11 @@ impl<'a> Lowering<'a> {
                         "a program names what it returns, as in `let x = {name}(...)`, and goes on with that"
                     )));
                 }
+                Some(Global::Type(stored)) => return self.conversion(stored, function, arguments, span),
                 Some(_) => return self.no_function(function, arguments, span),
+                None if let Some(stored) = Stored::named(&function.text) => {
+                    return self.conversion(stored, function, arguments, span);
+                }
                 None if [PRESENT, SIZE, IN_ZONE].contains(&function.text.as_str()) => {
                     return self.only_over_mesh(span, &format!("`{}` is about meshes", function.text), "on a grid");
                 }

@@ -1,5 +1,6 @@
 //! Declarations: fields and parameters.
 
+use super::rounding::Rounding;
 use super::scope::Binding;
 use super::value::{Alias, Bound};
 use super::{Found, Lowering};
@@ -19,8 +20,12 @@ impl<'a> Lowering<'a> {
     /// `in a, b: f32 on (k)` in a stencil.
     pub(super) fn declare_fields(&mut self, fields: &'a ast::Fields) {
         let Some(declared) = self.declared(fields, false) else { return self.define_broken(&fields.names) };
+        // A name of the file's for a type says how one computes with it, too.
+        let is_single = fields.typed.is_some_and(|typed| typed.is_named && typed.stored == Stored::F32);
         for name in &fields.names {
-            self.add_field(name, declared.clone());
+            if let Some(field) = self.add_field(name, declared.clone()).filter(|_| is_single) {
+                self.roundings.narrow(field);
+            }
         }
     }
 
@@ -187,19 +192,24 @@ impl<'a> Lowering<'a> {
             Some(ast::Typed { parts: Some((_, parts)), .. }) => {
                 return self.report(wrong(*parts, "a parameter is a single number", "one number"));
             }
-            Some(ast::Typed { stored: own @ (Stored::Real | Stored::Int | Stored::Bool), .. }) => own.kind(),
-            Some(ast::Typed { stored: own @ (Stored::F32 | Stored::F64), span, .. }) => {
-                let message = format!("a parameter is `real`, `int` or `bool`, not `{}`", own.name());
-                let help = "`f32` and `f64` say how a field is stored; `--precision` chooses what `real` is";
+            Some(ast::Typed { stored: Stored::F64, span, .. }) => {
+                let message = "a parameter is `real`, `f32`, `int` or `bool`, not `f64`";
+                let help =
+                    "`--precision` chooses what `real` is, and that is double precision unless it says otherwise";
                 return self.report(wrong(*span, message, "write `real`").help(help));
             }
+            Some(ast::Typed { stored, .. }) => stored.kind(),
         };
         let default = match params.default {
             Some(default) => Some(self.constant_body(default, Some(kind), &name.text)?),
             None => None,
         };
         let param = Param { name: name.text.clone(), doc: FreeText::new(&params.doc), kind, default, span: name.span };
-        Some(self.stencil.params.add(param))
+        let id = self.stencil.params.add(param);
+        if params.typed.is_some_and(|typed| typed.stored == Stored::F32) {
+            self.roundings.narrow_param(id);
+        }
+        Some(id)
     }
 
     /// Does something where everything must be constant.
@@ -261,7 +271,9 @@ impl<'a> Lowering<'a> {
             self.check_constant(&body, span)?;
             match if body.kind() == Kind::Int { self.constants.known.whole(&body) } else { None } {
                 Some(x) => Some(Alias::Int(x)),
-                None => self.add_def(body, &name.text, Origin::Constant).map(|def| Alias::Def(def, Path::default())),
+                None => self
+                    .add_def(body, Rounding::Any, &name.text, Origin::Constant)
+                    .map(|def| Alias::Def(def, Path::default())),
             }
         };
         bodies?.map(alias).collected()

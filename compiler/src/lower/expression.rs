@@ -1,8 +1,9 @@
 //! Expressions into the body being written.
 
 use super::kind::{article, parts};
+use super::rounding::Writing;
 use super::value::{Bound, Nodes, Value};
-use super::{Body, Found, Lowering};
+use super::{Found, Lowering};
 use crate::ast::{Expr, ExprId, Infix};
 use crate::depth::NESTED;
 use crate::diagnostic::{Diagnostic, wrong};
@@ -130,7 +131,7 @@ impl Lowering<'_> {
     /// A whole constant: the end of a range, an offset, the number of a part.
     pub(super) fn whole_constant(&mut self, expr: ExprId) -> Found<i32> {
         let span = self.span(expr);
-        self.bodies.push(Body::new());
+        self.bodies.push(Writing::default());
         let node = self.scalar(expr);
         let whole = node.and_then(|node| self.whole(node));
         let (why, help) = match node.and_then(|node| Some((self.written(node)?, self.kind(node)?))) {
@@ -159,7 +160,7 @@ impl Lowering<'_> {
 
     /// The node as it was written into this body.
     pub(super) fn written(&self, node: NodeId) -> Option<&Node> {
-        self.bodies.last().map(|body| &body[node])
+        self.bodies.last().map(|own| &own.body[node])
     }
 
     /// The whole constant that a node is.

@@ -67,7 +67,7 @@ impl Library {
                 ast::Item::Constant(own) => add(|own| &mut own.constants, &own.name),
                 ast::Item::Param(own) => own.names.iter().for_each(|name| add(|own| &mut own.params, name)),
                 ast::Item::Mesh(own) => add(|own| &mut own.meshes, &own.name),
-                ast::Item::Stencil(_) | ast::Item::Program(_) | ast::Item::Import(_) => {}
+                ast::Item::Stencil(_) | ast::Item::Program(_) | ast::Item::Import(_) | ast::Item::Type(_) => {}
             }
         }
         library
@@ -99,6 +99,7 @@ impl Lowered {
             return;
         }
         builder.stencil.file = FreeText::new(name);
+        builder.stencil.types = builder.file.given_types.clone();
         match builder.over {
             Some(over) => self.mesh_stencils.push(over.stencil(builder.stencil).verified("lowering")),
             None => self.stencils.push(builder.stencil.verified("lowering")),

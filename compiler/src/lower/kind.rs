@@ -7,7 +7,7 @@ use crate::source::Span;
 
 impl Lowering<'_> {
     pub(super) fn kind(&self, node: NodeId) -> Found<Kind> {
-        self.bodies.last().map(|body| body.kind_of(node))
+        self.bodies.last().map(|own| own.body.kind_of(node))
     }
 
     /// A node as `kind`, which it is or widens to.

@@ -19,6 +19,7 @@ mod mesh;
 mod name;
 mod program;
 mod report;
+mod rounding;
 mod scope;
 mod stencil;
 mod sweep;
@@ -46,7 +47,9 @@ struct Lowering<'a> {
     scope: Scope<'a>,
     stencil: Stencil,
     /// The bodies under construction; the last is being written.
-    bodies: Vec<Body>,
+    bodies: Vec<rounding::Writing>,
+    /// How wide named values are.
+    roundings: rounding::Roundings,
     size: body::Size,
     /// The functions being called, innermost last.
     calls: Vec<call::Call>,
@@ -87,6 +90,7 @@ impl<'a> Lowering<'a> {
             scope: Scope::default(),
             stencil: Stencil { name: name.to_owned(), doc: FreeText::new(doc), ..Stencil::default() },
             bodies: Vec::new(),
+            roundings: rounding::Roundings::default(),
             size: body::Size::default(),
             calls: Vec::new(),
             constants: constant::Constants::default(),

@@ -1,5 +1,6 @@
 //! Names as values.
 
+use super::rounding::Rounding;
 use super::scope::{Binding, Global};
 use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
@@ -89,6 +90,10 @@ impl<'a> Lowering<'a> {
             Some(Global::Program) => {
                 self.report(wrong(span, format!("`{name}` is a program, no value"), "programs are run, not called"))
             }
+            Some(Global::Type(_)) => {
+                let found = wrong(span, format!("`{name}` is a type, no value"), "not a value");
+                self.report(found.help(format!("`{name}(a)` is a number of this type")))
+            }
             Some(Global::Mesh) => self.report(wrong(span, format!("`{name}` is a mesh, no value"), "not a value")),
             Some(Global::Stencil) => {
                 let found = wrong(span, format!("`{name}` is a stencil, no value"), "stencils are called by programs");
@@ -129,7 +134,13 @@ impl<'a> Lowering<'a> {
                     Alias::Param(param) => Node::Param(param),
                     Alias::Int(x) => Node::Int(x),
                 };
-                self.node(node, kind, span)
+                match &node {
+                    Node::Param(param) if self.roundings.is_narrow(*param) => {
+                        let whole = self.append(node, kind, span, Rounding::Real)?;
+                        self.node(Node::ToSingle(whole), kind, span)
+                    }
+                    _ => self.node(node, kind, span),
+                }
             })
             .collected()
     }

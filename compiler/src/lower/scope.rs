@@ -4,7 +4,7 @@ use super::Lowering;
 use super::value::Bound;
 use crate::ast;
 use crate::diagnostic::{Diagnostic, wrong};
-use crate::ir::{FieldId, ParamId, Path, VariableId};
+use crate::ir::{FieldId, ParamId, Path, Stored, VariableId};
 use crate::names;
 use crate::source::Span;
 use std::cell::Cell;
@@ -57,6 +57,8 @@ pub enum Global<'a> {
     Program,
     /// A mesh, which is none either.
     Mesh,
+    /// A type, into which numbers are converted.
+    Type(Stored),
 }
 
 /// The names of a file.
@@ -91,6 +93,7 @@ impl<'a> Globals<'a> {
                     params.names.iter().enumerate().for_each(|(n, name)| add(name, Global::Param(params, n)));
                 }
                 ast::Item::Mesh(mesh) => add(&mesh.name, Global::Mesh),
+                ast::Item::Type(own) => add(&own.name, Global::Type(own.stored)),
                 ast::Item::Test(_) | ast::Item::Import(_) => {}
             }
         }
@@ -135,7 +138,7 @@ impl<'a> Globals<'a> {
                 Global::Param(..) => "the parameter",
                 Global::Constant(_) => "the constant",
                 Global::Function(_) => "the function",
-                Global::Stencil | Global::Program | Global::Mesh => continue,
+                Global::Stencil | Global::Program | Global::Mesh | Global::Type(_) => continue,
             };
             if !used.contains(*name) {
                 diagnostics.push(Diagnostic::unused(*span, what, name));

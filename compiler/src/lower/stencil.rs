@@ -2,7 +2,8 @@
 
 use super::report::has_error;
 use super::scope::{Binding, Symbol};
-use super::{Lowering, assignments, flat, mesh, value};
+use super::value::Bound;
+use super::{Found, Lowering, assignments, flat, mesh, value};
 use crate::analysis;
 use crate::ast::{self, Statement};
 use crate::diagnostic::{Diagnostic, wrong};
@@ -93,11 +94,23 @@ impl<'a> Lowering<'a> {
             return self.define_broken(&binding.names);
         };
         let bound = match &binding.place {
-            None => self.bind(binding.value, &name.text, Origin::Let),
+            None => self.bind_let(binding, name),
             Some(place) => self.bind_on(binding, name, place),
         };
         self.sweep_defines(&name.text, bound.as_ref());
         self.define(name, bound.map_or(Binding::Broken, Binding::Value));
+    }
+
+    /// The value of a `let`, which is of the type that it says.
+    pub(super) fn bind_let(&mut self, binding: &'a ast::Let, name: &ast::Name) -> Found<Bound> {
+        let Some(typed) = binding.typed else { return self.bind(binding.value, &name.text, Origin::Let) };
+        if let Some((_, parts)) = typed.parts {
+            let found = wrong(parts, "the value of a `let` says how many parts it has", "leave this out");
+            return self.report(found);
+        }
+        self.check_computed(typed.stored, typed.span)?;
+        let span = self.span(binding.value);
+        self.bind_as(Some(typed.stored), &name.text, span, Origin::Let, |own| own.value(binding.value))
     }
 
     /// `print(...)`

@@ -6,6 +6,7 @@
 
 use super::declare::new_field;
 use super::mesh::Over;
+use super::rounding::Rounding;
 use super::scope::{Binding, Global};
 use super::value::{Alias, Bound, Value};
 use super::{Found, Lowering};
@@ -66,6 +67,8 @@ struct Ahead {
     span: Span,
     /// What it is taken to be.
     assumed: Value<Kind>,
+    /// Whether it is said to be of single precision.
+    is_single: bool,
     /// What it turned out to be.
     found: Option<Value<Kind>>,
     /// Its fields, if it was read before it was defined.
@@ -120,7 +123,8 @@ impl<'a> Lowering<'a> {
         let mut names = BTreeMap::new();
         for (name, value) in sweep.statements.iter().flat_map(defined) {
             let assumed = assumed.get(&name.text).cloned().unwrap_or_else(|| self.guess(value));
-            let ahead = Ahead { span: name.span, assumed, found: None, fields: None, is_used: false };
+            let is_single = self.is_said_single(name, &sweep.statements);
+            let ahead = Ahead { span: name.span, assumed, is_single, found: None, fields: None, is_used: false };
             names.entry(name.text.clone()).or_insert(ahead);
         }
         self.sweeps.current = Some(Current { id, direction, names, defining: None });
@@ -164,6 +168,16 @@ impl<'a> Lowering<'a> {
             self.scope.use_name(name);
         }
         names
+    }
+
+    /// Whether a statement of a sweep says that a value is of single precision.
+    fn is_said_single(&self, name: &Name, statements: &[Statement]) -> bool {
+        statements.iter().any(|statement| match statement {
+            Statement::Let(ast::Let { names, typed: Some(typed), .. }) => {
+                typed.stored == Stored::F32 && names.iter().any(|own| own.text == name.text)
+            }
+            _ => self.field_at(&name.text).is_some_and(|field| self.roundings.is_single(field)),
+        })
     }
 
     fn no_part_of_a_sweep(&mut self, place: Span) {
@@ -241,8 +255,11 @@ impl<'a> Lowering<'a> {
         let (id, ahead) = (current.id, current.names.get_mut(name)?);
         ahead.is_used |= !is_own;
         let known = ahead.fields.clone();
-        let (assumed, span) = (ahead.assumed.clone(), ahead.span);
+        let (assumed, span, is_single) = (ahead.assumed.clone(), ahead.span, ahead.is_single);
         let fields = known.unwrap_or_else(|| assumed.map(|kind| self.add_carried(name, kind, span, id)));
+        if is_single {
+            fields.clone().map(|field| self.roundings.narrow(field));
+        }
         self.sweeps.current.as_mut()?.names.get_mut(name)?.fields = Some(fields.clone());
         Some(fields.map(|field| Alias::Ahead(field, Path::default())))
     }
@@ -287,6 +304,9 @@ impl<'a> Lowering<'a> {
         let own = &self.stencil.defs[def];
         let (name, kind, span) = (own.name.clone(), own.body.kind(), own.body.span_of(own.body.root()));
         let field = self.add_carried(&name, kind, span, sweep);
+        if self.roundings.of(def) == Rounding::Single {
+            self.roundings.narrow(field);
+        }
         let body = single(Node::Use { def, path: Path::default() }, kind, span);
         self.add_store(Store { field, body, sweep: Some(sweep) });
         self.sweeps.carried.insert(def, field);
@@ -337,7 +357,8 @@ impl<'a> Lowering<'a> {
                 body.add(Node::ToSingle(root), Kind::Real, span);
             }
             let kind = body.kind();
-            let Some(def) = self.add_def(body, &declared.name, Origin::Let) else { return };
+            let rounding = if self.roundings.is_single(field) { Rounding::Single } else { Rounding::Real };
+            let Some(def) = self.add_def(body, rounding, &declared.name, Origin::Let) else { return };
             self.sweeps.outputs.insert(field, def);
             self.sweep_defines(&declared.name, Some(&Value::One(Alias::Def(def, Path::default()))));
             body = single(Node::Use { def, path: Path::default() }, kind, span);
@@ -357,7 +378,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn show(&mut self, label: String, span: Span, mut body: Body) {
         if let Some(current) = self.current_sweep() {
             let (kind, at) = (body.kind(), body.span_of(body.root()));
-            let Some(def) = self.add_def(body, "printed", Origin::Let) else { return };
+            let Some(def) = self.add_def(body, Rounding::Real, "printed", Origin::Let) else { return };
             let path = Path::default();
             let node = match self.sweeps.ties[def.index()] {
                 Tie::In(_) => Node::Read { field: self.carried(def, current), path, part: 0 },

@@ -92,6 +92,7 @@ impl Lowering<'_> {
             Item::Function(ast::Function { name, .. }) | Item::Constant(ast::Constant { name, .. }) => name.span.start,
             Item::Test(ast::Test { title: name, .. }) | Item::Mesh(ast::Mesh { name, .. }) => name.span.start,
             Item::Import(path) => path.span.start,
+            Item::Type(own) => own.name.span.start,
         };
         let before = self.file.items.iter().rfind(|item| start(item) <= place.start);
         matches!(before, Some(Item::Function(_) | Item::Constant(_) | Item::Param(_)))

@@ -46,7 +46,7 @@ pub fn look(globals: &Globals, used: &HashSet<String>) -> (Vec<Diagnostic>, Opti
                 told.append(&mut constants.reports.diagnostics);
             }
             Item::Function(_) | Item::Constant(_) | Item::Stencil(_) | Item::Program(_) => {}
-            Item::Param(_) | Item::Test(_) | Item::Mesh(_) | Item::Import(_) => {}
+            Item::Param(_) | Item::Type(_) | Item::Test(_) | Item::Mesh(_) | Item::Import(_) => {}
         }
     }
     told.retain(|found| found.severity == Severity::Error);

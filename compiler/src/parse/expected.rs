@@ -94,6 +94,12 @@ pub fn diagnose(error: &Error<Rule>, text: &str) -> Diagnostic {
     diagnostic.help_if(help(&stop))
 }
 
+/// The error of a word that is no type, where one is needed.
+pub fn no_type(text: &str, span: Span) -> Option<Diagnostic> {
+    let at = span.start as usize;
+    mistakes::guess(&Stop::new(text, at, found(text.get(at..)?), |rule| rule == Rule::scalar))
+}
+
 /// The word or character at which the parser stopped.
 fn found(rest: &str) -> &str {
     let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());

@@ -13,10 +13,10 @@ mod test;
 
 use crate::ast::{
     Along, Assign, Block, Constant, ExprId, Fields, File, Function, Item, Let, Levels, Name, Params, PlaceOn, Reduce,
-    Statement, Stencil, Sweep, Target, Trail, Typed, Where, Zones,
+    Statement, Stencil, Sweep, Target, Trail, TypeName, Typed, Where, Zones,
 };
 use crate::depth;
-use crate::diagnostic::{Diagnostic, wrong};
+use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::ir::{Direction, Stored};
 use crate::source::{Imports, Source, Span};
 use pest::Parser as _;
@@ -59,9 +59,16 @@ fn parsed(source: &Source) -> Result<File, Diagnostic> {
     let mut pairs = grammatical(&source.text)?;
     let own = files.first().map_or("", |own| &source.text[own.clone()]);
     let imported_from = source.imported_from();
-    let file = File { warnings: division::lost_divisions(own), imported_from, ..File::default() };
+    let given_types = source.types.clone();
+    let file = File { warnings: division::lost_divisions(own), imported_from, given_types, ..File::default() };
     let mut builder = Builder { text: &source.text, file, depths: Vec::new(), rests: rest::Rests::default() };
-    for pair in pairs.next().iter().flat_map(|file| parts(file, Rule::item)) {
+    let items: Vec<Node> = pairs.next().iter().flat_map(|file| parts(file, Rule::item)).collect();
+    // A type may be used above its line.
+    for own in items.iter().filter_map(|item| part(item, Rule::type_name)) {
+        let TypeName { name, stored } = type_name(&own)?;
+        builder.file.types.entry(name.text).or_insert(stored);
+    }
+    for pair in items {
         let is_own = imported_from.is_none_or(|from| pair.as_span().start() < from as usize);
         if is_own || !is_for_itself(&pair) {
             let item = builder.item(pair)?;
@@ -83,6 +90,18 @@ fn grammatical(text: &str) -> Result<pest::iterators::Pairs<'_, Rule>, Diagnosti
 /// Whether something of a file is no use to others: its programs, and its tests.
 fn is_for_itself(item: &Node) -> bool {
     item.clone().into_inner().any(|own| matches!(own.as_rule(), Rule::program | Rule::test))
+}
+
+/// The names that a text has for types, and where it says what each is; nothing if it cannot be parsed.
+pub(crate) fn types(text: &str) -> Option<Vec<(String, Span)>> {
+    let found = depth::on_own_stack(|| {
+        prescan::prescan(text).ok()?;
+        let file = grammatical(text).ok()?.next()?;
+        let items = parts(&file, Rule::item).filter_map(|item| part(&item, Rule::type_name));
+        let own = items.filter_map(|own| Some((word(&own, Rule::ident).ok()?, word(&own, Rule::scalar).ok()?)));
+        Some(own.map(|(name, scalar)| (name.text, scalar.span)).collect())
+    });
+    found.ok().flatten()
 }
 
 /// The paths that a text imports, and where they are written; none if it cannot be parsed.
@@ -192,6 +211,7 @@ impl Builder<'_> {
             Rule::param => Item::Param(self.param(&own, doc)?),
             Rule::test => Item::Test(self.test(&own)?),
             Rule::program => Item::Program(self.stencil(&own, doc)?),
+            Rule::type_name => Item::Type(type_name(&own)?),
             _ => Item::Mesh(self.mesh(&own, doc)?),
         })
     }
@@ -336,7 +356,12 @@ impl Builder<'_> {
     }
 
     fn binding(&mut self, pair: &Node) -> Built<Let> {
-        Ok(Let { names: names(pair), place: part(pair, Rule::place).map(|own| place(&own)), value: self.value(pair)? })
+        Ok(Let {
+            names: names(pair),
+            typed: self.typed(pair)?,
+            place: part(pair, Rule::place).map(|own| place(&own)),
+            value: self.value(pair)?,
+        })
     }
 
     fn assign(&mut self, pair: &Node) -> Built<Assign> {
@@ -364,16 +389,38 @@ impl Builder<'_> {
     /// `: real[4]` in a construct.
     fn typed(&mut self, pair: &Node) -> Built<Option<Typed>> {
         let typed = |own: Node| {
-            let Name { text, span } = word(&own, Rule::scalar)?;
-            Ok(Typed { stored: present(Stored::named(&text), span)?, span, parts: self.arity(&own)? })
+            let parts = self.arity(&own)?;
+            let Some(Name { text, span }) = part(&own, Rule::named_type).map(|own| name(&own)) else {
+                let Name { text, span } = word(&own, Rule::scalar)?;
+                return Ok(Typed { stored: present(Stored::named(&text), span)?, is_named: false, span, parts });
+            };
+            match self.file.types.get(&text) {
+                Some(&stored) => Ok(Typed { stored, is_named: true, span, parts }),
+                None => Err(self.no_type(&text, span)),
+            }
         };
         part(pair, Rule::typed).map(typed).transpose()
+    }
+
+    /// A word that is no type, where one is needed.
+    fn no_type(&self, text: &str, span: Span) -> Diagnostic {
+        let found = Diagnostic::error(span, format!("`{text}` is no type"));
+        match guess(text, self.file.types.keys().map(String::as_str)) {
+            Some(guess) => found.label(format!("did you mean `{guess}`?")),
+            None => expected::no_type(self.text, span).unwrap_or(found.label("expected a type")),
+        }
     }
 
     /// `[4]` in a construct.
     fn arity(&mut self, pair: &Node) -> Built<Option<(ExprId, Span)>> {
         part(pair, Rule::arity).map(|own| Ok((self.value(&own)?, span(&own)))).transpose()
     }
+}
+
+/// `type vp = f32`
+fn type_name(pair: &Node) -> Built<TypeName> {
+    let scalar = word(pair, Rule::scalar)?;
+    Ok(TypeName { name: word(pair, Rule::ident)?, stored: present(Stored::named(&scalar.text), scalar.span)? })
 }
 
 fn place(pair: &Node) -> PlaceOn {

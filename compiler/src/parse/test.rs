@@ -23,11 +23,10 @@ impl Builder<'_> {
             Rule::made => TestPart::Made(word(pair, Rule::ident)?, self.values(pair)?, at),
             Rule::depth => TestPart::Depth(self.value(pair)?, at),
             Rule::zoned => TestPart::Zone(word(pair, Rule::ident)?, self.value(pair)?, at),
-            Rule::r#let => match part(pair, Rule::place) {
+            Rule::r#let => match part(pair, Rule::place).or_else(|| part(pair, Rule::typed)) {
                 None => TestPart::Let(self.binding(pair)?),
-                Some(place) => {
-                    let found =
-                        wrong(span(&place), "a `let` of a test is what it says, on each set", "no set is named");
+                Some(said) => {
+                    let found = wrong(span(&said), "a `let` of a test is what its value is, on each set", "too much");
                     return Err(found.help("leave this out"));
                 }
             },

@@ -2,7 +2,7 @@
 
 use super::order::{Written, joined, with};
 use super::real::{self, Real};
-use super::value::{Cells, Domain, Mask, Value, both};
+use super::value::{Cells, Domain, Mask, Rounding, Value, both};
 use std::rc::Rc;
 use stencilc_compiler::ir::{Binary, Function, Relation};
 
@@ -61,9 +61,37 @@ pub fn widened<R: Real>(value: &Value<R>) -> Value<R> {
     }
 }
 
+/// A value rounded to single precision.
+pub fn single<R: Real>(value: &Value<R>) -> Value<R> {
+    let wide = widened(value);
+    let cells = Cells::Real(map(&reals(&wide), |x| R::of(f64::from(x.double() as f32))));
+    Value { cells, rounding: Rounding::Single, factors: None, ..wide }
+}
+
+/// The operands of an operation, and whether it is one of numbers of single precision: what is written is rounded to that, then.
+fn met<R: Real>(of: &[&Value<R>]) -> (Vec<Value<R>>, bool) {
+    let has = |rounding| of.iter().any(|value| matches!(value.cells, Cells::Real(_)) && value.rounding == rounding);
+    let is_single = has(Rounding::Single) && !has(Rounding::Real);
+    let own = |value: &&Value<R>| match &value.cells {
+        Cells::Real(_) | Cells::Int(_) if is_single && value.rounding != Rounding::Single => single(value),
+        _ => (*value).clone(),
+    };
+    (of.iter().map(own).collect(), is_single)
+}
+
+/// What an operation gives, rounded if it is one of numbers of single precision.
+fn rounded<R: Real>(value: Value<R>, is_single: bool) -> Value<R> {
+    if is_single && matches!(value.cells, Cells::Real(_)) { single(&value) } else { value }
+}
+
 impl Arithmetic<'_> {
     /// `a + b` and its like.
     pub fn binary<R: Real>(self, op: Binary, a: &Value<R>, b: &Value<R>) -> Value<R> {
+        let (of, is_single) = met(&[a, b]);
+        rounded(self.binary_of(op, &of[0], &of[1]), is_single)
+    }
+
+    fn binary_of<R: Real>(self, op: Binary, a: &Value<R>, b: &Value<R>) -> Value<R> {
         if is_whole(a) && is_whole(b) && op != Binary::Div {
             let (x, y) = (wholes(a), wholes(b));
             let cells = match op {
@@ -128,13 +156,14 @@ impl Arithmetic<'_> {
             Cells::Int(cells) => Cells::Int(map(cells, i32::wrapping_neg)),
             Cells::Real(_) | Cells::Bool(_) => Cells::Real(map(&reals(a), |x| -x)),
         };
-        let value = Value::made_of(cells, &[a]);
+        let value = rounded(Value::made_of(cells, &[a]), met(&[a]).1);
         if self.by_level { with(value, Written::Negated(a.clone())) } else { value }
     }
 
     /// `a < b` and its like.
     pub fn compared<R: Real>(self, relation: Relation, a: &Value<R>, b: &Value<R>) -> Value<R> {
-        let (a, b) = (&self.settled(a.clone()), &self.settled(b.clone()));
+        let (of, _) = met(&[a, b]);
+        let (a, b) = (&self.settled(of[0].clone()), &self.settled(of[1].clone()));
         fn holds<T: PartialOrd>(relation: Relation, a: T, b: T) -> bool {
             match relation {
                 Relation::Lt => a < b,
@@ -186,6 +215,14 @@ impl Arithmetic<'_> {
 
     /// `if condition { yes } else { no }`
     pub fn chosen<R: Real>(self, condition: &Value<R>, yes: &Value<R>, no: &Value<R>) -> Value<R> {
+        let (of, is_single) = met(&[yes, no]);
+        let has_real = of.iter().any(|own| matches!(own.cells, Cells::Real(_)) && own.rounding == Rounding::Real);
+        let value = rounded(self.chosen_of(condition, &of[0], &of[1]), is_single);
+        // The branch that is not chosen has its say, too.
+        if has_real { Value { rounding: Rounding::Real, ..value } } else { value }
+    }
+
+    fn chosen_of<R: Real>(self, condition: &Value<R>, yes: &Value<R>, no: &Value<R>) -> Value<R> {
         let (yes, no) = (&self.settled(yes.clone()), &self.settled(no.clone()));
         fn select<T: Copy>(truths: &[bool], yes: &[T], no: &[T]) -> Rc<[T]> {
             truths.iter().enumerate().map(|(n, &truth)| if truth { yes[n] } else { no[n] }).collect()
@@ -218,7 +255,15 @@ impl Arithmetic<'_> {
     /// A function of the language, of one value for each of its arguments.
     pub fn function<R: Real>(self, name: &str, of: &[&Value<R>]) -> Option<Value<R>> {
         let of: Vec<Value<R>> = of.iter().map(|value| self.settled((*value).clone())).collect();
-        let of: &[&Value<R>] = &of.iter().collect::<Vec<_>>();
+        if ["min", "max"].contains(&name) {
+            // Two by two.
+            return self.function_of(name, &of.iter().collect::<Vec<_>>());
+        }
+        let (of, is_single) = met(&of.iter().collect::<Vec<_>>());
+        Some(rounded(self.function_of(name, &of.iter().collect::<Vec<_>>())?, is_single))
+    }
+
+    fn function_of<R: Real>(self, name: &str, of: &[&Value<R>]) -> Option<Value<R>> {
         let whole = of.iter().all(|value| is_whole(value));
         let cells = match (name, of) {
             ("min" | "max", [first, rest @ ..]) => {
@@ -255,6 +300,11 @@ impl Arithmetic<'_> {
 
     /// The smaller or the larger of two numbers.
     pub fn extreme<R: Real>(self, larger: bool, a: &Value<R>, b: &Value<R>) -> Value<R> {
+        let (of, is_single) = met(&[a, b]);
+        rounded(self.extreme_of(larger, &of[0], &of[1]), is_single)
+    }
+
+    fn extreme_of<R: Real>(self, larger: bool, a: &Value<R>, b: &Value<R>) -> Value<R> {
         let (a, b) = (&self.settled(a.clone()), &self.settled(b.clone()));
         let cells = if is_whole(a) && is_whole(b) {
             let pick = if larger { i32::max } else { i32::min };

@@ -1,11 +1,11 @@
 //! Expressions.
 
-use super::arithmetic::{Arithmetic, wholes, widened};
+use super::arithmetic::{Arithmetic, single, wholes, widened};
 use super::real::Real;
-use super::value::{Cells, Parts, Value};
+use super::value::{Cells, Parts, Rounding, Value};
 use super::{Binding, Evaluator, Result};
-use stencilc_compiler::ast::{Block, Expr, ExprId, Function, Infix, Prefix, Range};
-use stencilc_compiler::ir::Binary;
+use stencilc_compiler::ast::{Block, Expr, ExprId, Function, Infix, Let, Prefix, Range};
+use stencilc_compiler::ir::{Binary, Stored};
 
 impl<'a, R: Real> Evaluator<'a, R> {
     pub(super) fn arithmetic(&self) -> Arithmetic<'a> {
@@ -72,7 +72,12 @@ impl<'a, R: Real> Evaluator<'a, R> {
                 let values = values.collect::<Result<Vec<_>>>()?;
                 match self.find(&name.text) {
                     Some(Binding::Function(function)) => self.call(function, values),
-                    _ => self.call_own(&name.text, values),
+                    _ => match (self.type_named(&name.text), <[Parts<R>; 1]>::try_from(values)) {
+                        (Some(stored), Ok([value])) => Ok(self.computed(value, stored.name())),
+                        (Some(_), Err(_)) => Err("a type that converts several values".into()),
+                        (None, Ok(values)) => self.call_own(&name.text, values.into()),
+                        (None, Err(values)) => self.call_own(&name.text, values),
+                    },
                 }
             }
             Expr::Choose(arms, otherwise) => {
@@ -153,10 +158,19 @@ impl<'a, R: Real> Evaluator<'a, R> {
         }
     }
 
+    /// The value of a `let`.
+    pub(super) fn bound(&mut self, binding: &'a Let) -> Result<Parts<R>> {
+        let value = self.value(binding.value)?.named(self.arithmetic());
+        Ok(match &binding.typed {
+            Some(typed) => self.computed(value, typed.stored.name()),
+            None => value,
+        })
+    }
+
     pub(super) fn block(&mut self, block: &'a Block) -> Result<Parts<R>> {
         let mark = self.locals.len();
         for binding in &block.lets {
-            let value = self.value(binding.value)?.named(self.arithmetic());
+            let value = self.bound(binding)?;
             let name = binding.names.first().ok_or("a let without a name")?;
             self.locals.push((name.text.clone(), Binding::Value(value)));
         }
@@ -287,14 +301,22 @@ impl<'a, R: Real> Evaluator<'a, R> {
     pub(super) fn typed(&self, value: Value<R>, scalar: &str) -> Value<R> {
         match scalar {
             "int" | "bool" => value,
-            "f32" => {
-                let wide = widened(&value);
-                let Cells::Real(cells) = &wide.cells else { return wide };
-                let single = cells.iter().map(|x| R::of(f64::from(x.double() as f32))).collect();
-                Value { cells: Cells::Real(single), ..wide }
-            }
+            "f32" => single(&value),
             _ => widened(&value),
         }
+    }
+
+    /// A value as one computes with a type: it has a name, so no product goes on into a sum.
+    pub(super) fn computed(&self, value: Parts<R>, scalar: &str) -> Parts<R> {
+        value.named(self.arithmetic()).map(|value| match scalar {
+            "real" | "f64" => Value { rounding: Rounding::Real, ..widened(&value) },
+            _ => self.typed(value, scalar),
+        })
+    }
+
+    /// The type of a name for one.
+    pub(super) fn type_named(&self, name: &str) -> Option<Stored> {
+        self.file.types.get(name).copied().or_else(|| Stored::named(name))
     }
 }
 

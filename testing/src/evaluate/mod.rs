@@ -17,10 +17,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use stencilc_compiler::ast::{Constant, ExprId, Fields, File, Function, Item, Params, PlaceOn, Statement, Typed};
 use stencilc_compiler::grid::{Adjacency, Grid, Region};
-use stencilc_compiler::ir::Precision;
-use stencilc_compiler::ir::scalar;
+use stencilc_compiler::ir::{Precision, Stored, scalar};
 use stencilc_runtime::Data;
-use value::{Cells, Domain, Parts, Value};
+use value::{Cells, Domain, Parts, Rounding, Value};
 
 /// What an evaluation starts from.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +137,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
             | Item::Program(_)
             | Item::Test(_)
             | Item::Import(_)
+            | Item::Type(_)
             | Item::Mesh(_) => None,
         })
     }
@@ -158,7 +158,9 @@ impl<'a, R: Real> Evaluator<'a, R> {
             }
             (None, None) => return Err(format!("the parameter `{name}` has no value")),
         };
-        Ok(Parts::One(self.typed(value, kind)))
+        let value = self.typed(value, kind);
+        let rounding = if kind == "f32" { Rounding::Single } else { Rounding::Real };
+        Ok(Parts::One(Value { rounding, ..value }))
     }
 
     /// The value of a constant.
@@ -173,6 +175,8 @@ impl<'a, R: Real> Evaluator<'a, R> {
             Some(Typed { stored, .. }) => value.map(|value| self.typed(value, stored.name())),
             None => value,
         };
+        // It is as if it were written.
+        let value = value.map(|value| Value { rounding: Rounding::Any, ..value });
         self.constants.insert(constant.name.text.clone(), value.clone());
         Ok(value)
     }
@@ -183,7 +187,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
         let stencil = file.items.iter().find_map(|item| match item {
             Item::Stencil(stencil) => Some(stencil),
             Item::Constant(_) | Item::Function(_) | Item::Param(_) => None,
-            Item::Program(_) | Item::Test(_) | Item::Mesh(_) | Item::Import(_) => None,
+            Item::Program(_) | Item::Test(_) | Item::Mesh(_) | Item::Import(_) | Item::Type(_) => None,
         });
         let mut assigned: Vec<(&str, Value<R>)> = Vec::new();
         let mut fields: Vec<(&str, &Fields)> = Vec::new();
@@ -214,7 +218,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
                     self.own.push((function.name.text.clone(), Binding::Function(function)));
                 }
                 Statement::Let(binding) => {
-                    let value = self.value(binding.value)?.named(self.arithmetic());
+                    let value = self.bound(binding)?;
                     let name = binding.names.first().ok_or("a let without a name")?;
                     self.own.push((name.text.clone(), Binding::Value(value)));
                 }
@@ -314,6 +318,10 @@ impl<'a, R: Real> Evaluator<'a, R> {
             levels: levels.map(|levels| line.cells(|_, _, level| exists(level, levels))),
             range: levels.map(|_| [0, 0]),
             known: false,
+            rounding: match &declared.typed {
+                Some(Typed { stored: Stored::F32, is_named: true, .. }) => Rounding::Single,
+                _ => Rounding::Real,
+            },
             ..Value::plain(cells, false)
         })
     }

@@ -92,6 +92,17 @@ impl Domain<'_> {
     }
 }
 
+/// How real numbers are rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// As what they meet: they are written.
+    Any,
+    /// To single precision.
+    Single,
+    /// To the precision of the rest.
+    Real,
+}
+
 /// The numbers of a value, one a cell.
 #[derive(Clone, Debug)]
 pub enum Cells<R> {
@@ -107,6 +118,8 @@ pub type Mask = Option<Rc<[bool]>>;
 #[derive(Clone, Debug)]
 pub struct Value<R> {
     pub cells: Cells<R>,
+    /// How it is rounded, if it is real.
+    pub rounding: Rounding,
     /// Of each column whether all that is read lies in the grid; nothing if no column is read.
     pub columns: Mask,
     /// Of each level the same; nothing if no level is read.
@@ -166,8 +179,11 @@ impl<R: Real> Value<R> {
     /// A value that reads nothing.
     pub fn plain(cells: Cells<R>, constant: bool) -> Value<R> {
         let (columns, levels, decided, factors) = (None, None, None, None);
+        // Whole numbers take on whatever they meet.
+        let rounding = if constant || !matches!(cells, Cells::Real(_)) { Rounding::Any } else { Rounding::Real };
         Value {
             cells,
+            rounding,
             columns,
             levels,
             decided,
@@ -183,6 +199,9 @@ impl<R: Real> Value<R> {
     /// A value made of others, all of which are always looked at.
     pub fn made_of(cells: Cells<R>, of: &[&Value<R>]) -> Value<R> {
         let mut value = Value::plain(cells, true);
+        if of.iter().any(|part| matches!(part.cells, Cells::Real(_)) && part.rounding == Rounding::Real) {
+            value.rounding = Rounding::Real;
+        }
         for part in of {
             value.columns = both(&value.columns, &part.columns);
             value.levels = both(&value.levels, &part.levels);

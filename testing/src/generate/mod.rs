@@ -5,6 +5,7 @@
 
 mod choice;
 mod program;
+pub use program::NAMED;
 mod real;
 mod scope;
 mod truth;

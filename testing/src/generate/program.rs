@@ -24,6 +24,9 @@ const PLACES: &[(Option<&str>, Varies, bool)] = &[
     (Some("k+1"), Varies { horizontal: false, levels: true }, true),
 ];
 
+/// What `f32` is also called.
+pub const NAMED: &str = "vp";
+
 const STORED: &[(Option<&str>, Kind)] = &[
     (None, Kind::Real),
     (None, Kind::Real),
@@ -118,7 +121,10 @@ impl Generator {
             let typed = match kind {
                 Kind::Int => Some("int"),
                 Kind::Bool => Some("bool"),
-                Kind::Real | Kind::Vector(_) => self.pick(&[None, Some("real")]),
+                Kind::Real | Kind::Vector(_) => {
+                    let typed = self.pick(&[None, Some("real"), Some("f32")]);
+                    typed.filter(|_| !self.by_level)
+                }
             };
             let default = self.chance(50).then(|| match kind {
                 // Not 0, since it may divide.
@@ -201,7 +207,7 @@ impl Generator {
     /// An `in` or an `inout`, which is also an output.
     fn input(&mut self, outputs: &mut Vec<(String, Kind, Varies)>) -> Statement {
         let (place, varies, interfaces) = self.pick(PLACES);
-        let (typed, kind) = self.pick(STORED);
+        let (typed, kind) = self.stored();
         let role = if self.chance(12) { "inout" } else { "in" };
         let mut names = Vec::new();
         for _ in 0..if self.chance(15) { 2 } else { 1 } {
@@ -225,9 +231,17 @@ impl Generator {
         Statement::Field { role, names, typed, place, range }
     }
 
+    /// How a field is stored, and what is read of it.
+    fn stored(&mut self) -> (Option<&'static str>, Kind) {
+        let (typed, kind) = self.pick(STORED);
+        // Sums that are put in order are not rounded on the way.
+        let is_named = typed == Some("f32") && !self.by_level && self.chance(50);
+        (if is_named { Some(NAMED) } else { typed }, kind)
+    }
+
     fn output(&mut self, outputs: &mut Vec<(String, Kind, Varies)>) -> Statement {
         let (place, varies, _) = self.pick(PLACES);
-        let (typed, kind) = self.pick(STORED);
+        let (typed, kind) = self.stored();
         let name = self.fresh(FIELDS);
         self.vars.push(Var { name: name.clone(), kind, origin: Origin::Output, varies, range: None });
         outputs.push((name.clone(), kind, varies));
@@ -241,6 +255,14 @@ impl Generator {
         // The name of a whole constant is one, too.
         let origin = if range.is_some() && value.is_plain() { Origin::Counter } else { Origin::Value };
         self.vars.push(Var { name: name.clone(), kind, origin, varies, range });
-        Statement::Let(name, value)
+        let types = match kind {
+            _ if self.by_level => [None, None, None],
+            Kind::Real => [Some("f32"), Some("real"), None],
+            Kind::Int => [Some("int"), None, None],
+            Kind::Bool => [Some("bool"), None, None],
+            Kind::Vector(_) => [None, None, None],
+        };
+        let typed = if self.chance(30) { self.pick(&types) } else { None };
+        Statement::Let(name, typed, value)
     }
 }

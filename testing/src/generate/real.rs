@@ -84,6 +84,10 @@ impl Generator {
                 Expr::infix("%", left, right)
             }
             93..96 => self.of_vectors(size, context),
+            96 if !self.by_level => {
+                let to = self.pick(&["f32", "f32", "real"]);
+                Expr::Call(to.to_owned(), vec![self.mixed(size - 1, context)])
+            }
             96..98 => {
                 let block = self.block(context, size + 3, |own, size| own.real(size, context));
                 Expr::Block(Box::new(block))

@@ -2,7 +2,7 @@
 
 use crate::ast::{self, ExprId, Name, PlaceOn};
 use crate::diagnostic::{Diagnostic, wrong};
-use crate::ir::{Origin, Path, SetId};
+use crate::ir::{Path, SetId};
 use crate::lower::scope::Binding;
 use crate::lower::value::{Alias, Bound, Value};
 use crate::lower::{Found, Lowering};
@@ -18,7 +18,7 @@ impl<'a> Lowering<'a> {
         }
         let span = self.span(binding.value);
         self.at_elements(set, |own| {
-            let bound = own.bind(binding.value, &name.text, Origin::Let)?;
+            let bound = own.bind_let(binding, name)?;
             // Another name for what lives elsewhere would live there, too.
             bound.try_map(|alias| own.check_here(&alias, span).map(|()| alias))
         })
@@ -108,10 +108,14 @@ impl<'a> Lowering<'a> {
         self.over.as_ref().map(|over| over.written(path)).unwrap_or_default()
     }
 
-    /// Reports `on ...` of a `let` that names no value of a stencil.
-    pub(in crate::lower) fn refuse_set(&mut self, binding: &ast::Let, where_it_is: &str) -> Found<()> {
-        let Some(place) = &binding.place else { return Some(()) };
-        let found = wrong(place_span(place), "a `let` of a stencil says on which set it lives", where_it_is);
+    /// Reports the set or the type of a `let` that names no value of a stencil.
+    pub(in crate::lower) fn refuse_said(&mut self, binding: &ast::Let, where_it_is: &str) -> Found<()> {
+        let (place, what) = match (&binding.place, binding.typed) {
+            (Some(place), _) => (place_span(place), "on which set it lives"),
+            (None, Some(typed)) => (typed.span, "of which type it is"),
+            (None, None) => return Some(()),
+        };
+        let found = wrong(place, format!("a `let` of a stencil says {what}"), where_it_is);
         self.report(found.help("leave this out"))
     }
 }

@@ -4,7 +4,7 @@ use super::{Held, Programmer};
 use crate::ast::{self, Expr, ExprId};
 use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::ir::program::{Action, Call, FieldBinding};
-use crate::ir::{Field, FieldId, Handle, Node, Param, ParamId, Role, Stencil, VariableId};
+use crate::ir::{Field, FieldId, Handle, Node, Param, ParamId, Role, Stencil, Stored, VariableId};
 use crate::lower::Found;
 use crate::lower::call::count;
 use crate::lower::mesh::SIZE;
@@ -59,11 +59,13 @@ impl<'a> Programmer<'_, 'a> {
                 let message = format!("`{}` is a program: it is run, not called", name.text);
                 return Some(self.report(Diagnostic::error(name.span, message).label("a program calls stencils")));
             }
-            Some(Global::Function(_) | Global::Constant(_) | Global::Param(..) | Global::Mesh) => return None,
+            Some(Global::Function(_) | Global::Constant(_) | Global::Param(..)) => return None,
+            Some(Global::Mesh | Global::Type(_)) => return None,
             // Of numbers there are functions, too.
             None if FUNCTIONS.contains(&name.text.as_str()) || name.text == SIZE && self.lowering.is_over_mesh() => {
                 return None;
             }
+            None if Stored::named(&name.text).is_some() => return None,
             None if self.lowering.scope.find(&name.text).is_some() => return None,
             None => return Some(self.unknown_stencil(name)),
         }

@@ -184,7 +184,7 @@ impl<'a> Programmer<'_, 'a> {
 
     /// `let y = stencil(x)`, `let before = u`, `let half = dt / 2`
     fn binding(&mut self, binding: &'a ast::Let, actions: &mut Vec<Action>) {
-        if self.lowering.refuse_set(binding, "in a program").is_none() {
+        if self.lowering.refuse_said(binding, "in a program").is_none() {
             return self.lowering.define_broken(&binding.names);
         }
         if let Some(called) = self.stencil_call(binding.value, binding.names.len()) {

@@ -247,6 +247,7 @@ impl<'a> Tests<'a> {
             Some(Global::Function(_)) => Some("a function"),
             Some(Global::Constant(_)) => Some("a constant"),
             Some(Global::Mesh) => Some("a mesh"),
+            Some(Global::Type(_)) => Some("a type"),
             Some(Global::Param(..) | Global::Stencil | Global::Program) | None => None,
         };
         let diagnostic = Diagnostic::error(name.span, format!("unknown stencil `{}`", name.text));

@@ -11,7 +11,7 @@ pub const RESERVED: &[&str] = &[
 ];
 
 /// What begins a declaration of a file, and a statement of a stencil.
-const ITEMS: &[&str] = &["stencil", "fn", "const", "param", "program", "mesh", "test"];
+const ITEMS: &[&str] = &["stencil", "fn", "const", "param", "type", "program", "mesh", "test"];
 const STATEMENTS: &[&str] = &["in", "out", "inout", "param", "const", "let", "fn"];
 
 pub fn guess(stop: &Stop) -> Option<Diagnostic> {
@@ -23,6 +23,10 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         && let Some(found) = parted(stop).or_else(|| stop.known("what a test has not"))
     {
         return Some(found);
+    }
+    if stop.first == "type" && stop.previous.is_some_and(|(_, span)| span == stop.first_span) {
+        let found = wrong(stop.first_span, "a type is named at file level", "in braces");
+        return Some(found.help("write `type vp = f32` outside of them"));
     }
     if let Some(found) = order(stop) {
         return Some(found);
@@ -107,9 +111,10 @@ fn outside(stop: &Stop) -> Option<Diagnostic> {
     let follows = stop.rest[stop.found.len()..].trim_start();
     let meant = nearest(first, ITEMS.iter().copied()).filter(|_| follows.starts_with(is_word));
     let found = Diagnostic::error(stop.first_span, format!("`{first}` begins nothing that can stand here"));
-    let found = found
-        .meant(meant, |found| found.label("expected `stencil`, `program`, `mesh`, `test`, `fn`, `const` or `param`"));
+    let found = found.meant(meant, |found| {
+        found.label("expected `stencil`, `program`, `mesh`, `test`, `fn`, `const`, `param` or `type`")
+    });
     Some(found.help(
-        "a file holds `stencil name { ... }`, `program name { ... }`, `mesh name { ... }`, `test \"title\" { ... }`, `fn`, `const` and `param`",
+        "a file holds `stencil name { ... }`, `program name { ... }`, `mesh name { ... }`, `test \"title\" { ... }`, `fn`, `const`, `param` and `type`",
     ))
 }

@@ -1,0 +1,54 @@
+//! `--type NAME=TYPE`: what a type of the file is, by the call.
+
+use crate::common::folder::Folder;
+use std::fs;
+
+const LIBRARY: &str = "type wp = real\nfn twice(a: broken) = a\n";
+
+const TEXT: &str = "\
+import \"parts/types.stn\"
+type vp = f32
+stencil mixed { in a: vp; in w: wp; out r: vp; out q; let c: vp = a * w; r = c * 0.1; q = a * w }
+";
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("parts")).unwrap();
+    fs::write(folder.path("mixed.stn"), TEXT).unwrap();
+    fs::write(folder.path("parts/types.stn"), LIBRARY.lines().next().unwrap()).unwrap();
+    folder
+}
+
+#[test]
+fn a_call_says_what_a_type_is() {
+    let folder = folder();
+    let own = folder.done("build mixed.stn --emit ir");
+    assert!(own.contains("in a: f32") && own.contains("f32(a * w)") && own.contains("in w: real"), "{own}");
+    let wide = folder.done("build mixed.stn --emit ir --type vp=real");
+    assert!(wide.contains("in a: real") && !wide.contains("f32"), "{wide}");
+    let stored = folder.done("build mixed.stn --emit ir --type vp=real --type wp=f32");
+    assert!(stored.contains("in a: real") && stored.contains("in w: f32"), "{stored}");
+    // What is made says how to make it again.
+    let kernel = folder.done("build mixed.stn --emit cuda --type vp=real");
+    assert!(kernel.contains("stencilc build mixed.stn --type vp=real --access"), "{kernel}");
+    folder.done("verify mixed.stn --grid 40x8x2 --device emulate --type wp=f32");
+    folder.done("verify mixed.stn --grid 40x8x2 --device emulate");
+}
+
+#[test]
+fn what_a_call_says_wrongly_is_told() {
+    let folder = folder();
+    insta::assert_snapshot!(folder.transcript(&[
+        "check mixed.stn --type vpp=f32",
+        "check mixed.stn --type vp=f64",
+        "check mixed.stn --type vp=double",
+        "check mixed.stn --type vp",
+        "check mixed.stn --type vp=f32 --type vp=real",
+        "check two.stn --type vp=f32",
+        "list storages --type vp=f32",
+    ]));
+    // A place is told in the text as it is read.
+    fs::write(folder.path("parts/types.stn"), LIBRARY).unwrap();
+    let told = folder.transcript(&["check mixed.stn --type vp=real"]);
+    assert!(told.contains("parts/types.stn:2:"), "{told}");
+}
