@@ -14,6 +14,7 @@ mod levels;
 mod mesh;
 mod mesh_commands;
 mod mesh_kernels;
+mod moving_levels;
 mod new;
 mod over_mesh;
 mod picture;

@@ -53,7 +53,7 @@ impl Fusion {
             body.map_nodes(|node| match node {
                 Node::Read { field, path, .. } => match &reads[field.index()] {
                     Some(Value::Result(def, _)) => Node::Use { def: *def, path: path.clone() },
-                    Some(Value::Field(field)) => Node::Read { field: *field, path: path.clone(), part: 0 },
+                    Some(Value::Field(field)) => Node::Read { field: *field, path: path.clone(), part: 0, by: None },
                     None => node.clone(),
                 },
                 Node::Use { def, path } => Node::Use { def: DefId::new(first + def.index()), path: path.clone() },

@@ -186,10 +186,12 @@ fn field(stencil: &MeshStencil, id: FieldId, looks: &Footprint, precision: Preci
         bytes: own.stored.bytes(precision),
         read: reads
             .flat_map(|key| {
+                let way = Path::through(key.1.clone());
                 let shifts = looks.shifts.get(key).into_iter().flatten();
-                shifts.map(|&shift| Path::through(key.1.clone()).then(&Path::levels_only(shift)))
+                let plain = shifts.map(|&shift| written_path(stencil, &way.then(&Path::levels_only(shift))));
+                let moved = looks.moved.contains(key).then(|| written_path(stencil, &way));
+                plain.chain(moved.map(|way| format!("{way} on levels that are data"))).collect::<Vec<_>>()
             })
-            .map(|path| written_path(stencil, &path))
             .collect(),
         written,
     }

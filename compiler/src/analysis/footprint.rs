@@ -12,6 +12,8 @@ pub struct Footprint {
     pub reads: BTreeMap<(FieldId, Vec<Hop>), BTreeSet<u32>>,
     /// The same, and how many levels away.
     pub shifts: BTreeMap<(FieldId, Vec<Hop>), BTreeSet<i32>>,
+    /// The same, where data says how many.
+    pub moved: BTreeSet<(FieldId, Vec<Hop>)>,
     /// Where it is asked whether there is an element.
     pub present: BTreeSet<Vec<Hop>>,
     /// What is computed, each definition once wherever it is used.
@@ -32,11 +34,15 @@ impl Footprint {
 
     fn look(&mut self, stencil: &Stencil, node: &Node, at: &Path) {
         match node {
-            Node::Read { field, path, part } if stencil.fields[*field].place.horizontal => {
+            Node::Read { field, path, part, by } if stencil.fields[*field].place.horizontal => {
                 let whole = at.then(path);
                 let key = (*field, whole.hops().to_vec());
-                self.shifts.entry(key.clone()).or_default().insert(whole.levels());
-                self.reads.entry(key).or_default().insert(*part);
+                self.reads.entry(key.clone()).or_default().insert(*part);
+                if by.is_some() {
+                    self.moved.insert(key);
+                    return;
+                }
+                self.shifts.entry(key).or_default().insert(whole.levels());
             }
             Node::Present { path } => {
                 self.present.insert(at.then(path).hops().to_vec());

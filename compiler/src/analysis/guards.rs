@@ -279,6 +279,7 @@ impl Cuts<'_> {
         for (id, node) in body.iter().rev() {
             let Some(domain) = domains[id.index()] else { continue };
             match node {
+                Node::Read { by: Some(_), .. } => {}
                 Node::Read { field, path, .. } => {
                     let levels = self.stencil.fields[*field].place.levels;
                     self.read(body.span_of(id), i64::from(path.levels()), levels, domain);

@@ -114,6 +114,7 @@ impl<'a, J: Judge> Rules<'a, J> {
                 Some(if truth { is_true } else { is_false })
             };
             let reached = match node {
+                Node::Read { by: Some(by), .. } => inside[by.index()].clone(),
                 Node::Read { field, path, .. } => match self.stencil.fields[*field].place.levels {
                     Levels::None => self.judge.constant(true),
                     levels => self.judge.exists(*field, shift.saturating_add(path.levels()), levels),

@@ -6,6 +6,7 @@ pub mod extents;
 pub mod footprint;
 pub mod guards;
 pub mod levels;
+pub mod moving;
 pub mod numbers;
 pub mod operations;
 pub mod reached;

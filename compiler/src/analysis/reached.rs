@@ -181,7 +181,7 @@ impl Class {
                     Node::Use { def, path } => {
                         uses.entry((*def, shift.saturating_add(path.levels()))).or_default().extend(around);
                     }
-                    Node::Read { field, path, .. } if stencil.fields[*field].place.levels != Levels::None => {
+                    Node::Read { field, path, by: None, .. } if stencil.fields[*field].place.levels != Levels::None => {
                         // What is reached by a way without guards has none.
                         let guards = around.into_iter().collect::<Option<_>>().unwrap_or_default();
                         let shift = shift.saturating_add(path.levels());

@@ -86,6 +86,8 @@ pub enum Node {
         path: Path,
         /// Which of its numbers there: 0 of a field that has one. Of a field on a map, slot after slot.
         part: u32,
+        /// By how many levels further it is read, where data says so; of what lies beyond the field's levels, the nearest is read.
+        by: Option<NodeId>,
     },
     /// Whether a path through a mesh leads to an element; false where it meets a hole.
     Present {
@@ -146,7 +148,8 @@ impl Node {
             Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::LevelCount => {
                 Vec::new()
             }
-            Node::Read { .. } | Node::Present { .. } | Node::InZone(_) | Node::Use { .. } => Vec::new(),
+            Node::Read { by, .. } => by.iter().copied().collect(),
+            Node::Present { .. } | Node::InZone(_) | Node::Use { .. } => Vec::new(),
             Node::ToReal(a) | Node::ToSingle(a) | Node::Negate(a) | Node::Not(a) => vec![*a],
             Node::Binary(_, a, b) | Node::Compare(_, a, b) | Node::And(a, b) | Node::Or(a, b) => vec![*a, *b],
             Node::Call(_, operands) => operands.clone(),
@@ -159,7 +162,12 @@ impl Node {
         let mut node = self.clone();
         match &mut node {
             Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::LevelCount => {}
-            Node::Read { .. } | Node::Present { .. } | Node::InZone(_) | Node::Use { .. } => {}
+            Node::Read { by, .. } => {
+                if let Some(by) = by {
+                    *by = map(*by);
+                }
+            }
+            Node::Present { .. } | Node::InZone(_) | Node::Use { .. } => {}
             Node::ToReal(a) | Node::ToSingle(a) | Node::Negate(a) | Node::Not(a) => *a = map(*a),
             Node::Binary(_, a, b) | Node::Compare(_, a, b) | Node::And(a, b) | Node::Or(a, b) => {
                 (*a, *b) = (map(*a), map(*b));

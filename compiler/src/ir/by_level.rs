@@ -171,8 +171,8 @@ impl ByLevel<'_> {
     fn moved(&self, body: &Body, by: i32) -> Body {
         let up = |path: &Path| path.then(&Path::levels_only(by));
         body.map_nodes(|node| match node {
-            Node::Read { field, path, part } if self.old.fields[*field].place.levels != Levels::None => {
-                Node::Read { field: *field, path: up(path), part: *part }
+            Node::Read { field, path, part, by } if self.old.fields[*field].place.levels != Levels::None => {
+                Node::Read { field: *field, path: up(path), part: *part, by: *by }
             }
             Node::Use { def, path } => Node::Use { def: *def, path: up(path) },
             node => node.clone(),

@@ -195,11 +195,15 @@ impl fmt::Display for Text<'_> {
                 Node::Param(param) => (self.stencil.params[*param].name.clone(), Binding::Atom),
                 Node::Level => ("k".to_owned(), Binding::Atom),
                 Node::LevelCount => ("nk".to_owned(), Binding::Atom),
-                Node::Read { field, path, part } => {
+                Node::Read { field, path, part, by } => {
                     let place = self.stencil.fields[*field].place;
                     let part = place.home.filter(|home| home.width > 1).map(|_| format!(".{part}"));
                     let path = self.path(path);
-                    (format!("{}{path}{}", self.stencil.name_of(*field), part.unwrap_or_default()), Binding::Atom)
+                    let name = format!("{}{path}{}", self.stencil.name_of(*field), part.unwrap_or_default());
+                    match by {
+                        None => (name, Binding::Atom),
+                        Some(by) => texts.call(&format!("{name}.moved"), &[*by]),
+                    }
                 }
                 Node::InZone(zones) => (format!("in_zone({}..={})", zones.first, zones.last), Binding::Atom),
                 Node::Present { path } => (format!("present{}", self.path(path)), Binding::Atom),

@@ -63,8 +63,8 @@ impl Stencil {
 /// A body that reads the fields by other handles.
 fn with_fields(body: &Body, handles: &[Option<FieldId>]) -> Body {
     body.map_nodes(|node| match node {
-        Node::Read { field, path, part } => {
-            Node::Read { field: handles[field.index()].unwrap_or(*field), path: path.clone(), part: *part }
+        Node::Read { field, path, part, by } => {
+            Node::Read { field: handles[field.index()].unwrap_or(*field), path: path.clone(), part: *part, by: *by }
         }
         node => node.clone(),
     })

@@ -134,7 +134,7 @@ impl Lowering<'_> {
             match node {
                 Node::Int(x) => return Some(Alias::Int(*x)),
                 Node::Param(param) => return Some(Alias::Param(*param)),
-                Node::Read { field, path, part } if !self.is_carried(*field) => {
+                Node::Read { field, path, part, .. } if !self.is_carried(*field) => {
                     return Some(Alias::Field(*field, path.clone(), *part));
                 }
                 Node::Use { def, path } => {

@@ -42,6 +42,9 @@ impl Lowering<'_> {
             let help = "as in `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; an axis that is not named has offset 0";
             return self.report(found.help(help));
         }
+        if let Some(found) = parts.iter().find_map(|&part| self.level_of_a_grid(part)) {
+            return found;
+        }
         let path = self.offsets(parts)?;
         if let (Value::Many(_), true) = (&bound, is_constant) {
             let found = Diagnostic::error(span, "the parts of a constant array are taken by whole constants");

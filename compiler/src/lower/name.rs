@@ -127,7 +127,7 @@ impl<'a> Lowering<'a> {
                 let kind = self.kind_of_alias(&alias);
                 self.check_here(&alias, span)?;
                 let node = match alias {
-                    Alias::Field(field, path, part) => Node::Read { field, path, part },
+                    Alias::Field(field, path, part) => Node::Read { field, path, part, by: None },
                     Alias::Slots(..) => return None,
                     Alias::Ahead(field, path) => self.read_ahead(field, path, span)?,
                     Alias::Def(def, path) => self.use_of(def, path, span)?,

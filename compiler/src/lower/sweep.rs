@@ -381,7 +381,7 @@ impl<'a> Lowering<'a> {
             let Some(def) = self.add_def(body, Rounding::Real, "printed", Origin::Let) else { return };
             let path = Path::default();
             let node = match self.sweeps.ties[def.index()] {
-                Tie::In(_) => Node::Read { field: self.carried(def, current), path, part: 0 },
+                Tie::In(_) => Node::Read { field: self.carried(def, current), path, part: 0, by: None },
                 Tie::Free | Tie::After => Node::Use { def, path },
             };
             body = single(node, kind, at);
@@ -406,7 +406,7 @@ impl<'a> Lowering<'a> {
                 return self.too_late(&name, direction, span);
             }
         }
-        Some(Node::Read { field: self.carried(def, sweep), path, part: 0 })
+        Some(Node::Read { field: self.carried(def, sweep), path, part: 0, by: None })
     }
 
     /// The node that stands for the value of a name that is defined below, where its path leads.
@@ -425,7 +425,7 @@ impl<'a> Lowering<'a> {
                 let found = found.note(defined, "defined here");
                 self.report(found.help(format!("at the level before, it is `{name}[{example}]`")))
             }
-            shift if direction.before(shift) > 0 => Some(Node::Read { field, path, part: 0 }),
+            shift if direction.before(shift) > 0 => Some(Node::Read { field, path, part: 0, by: None }),
             _ => self.too_late(&name, direction, span),
         }
     }

@@ -141,8 +141,9 @@ impl<'a> Builder<'a> {
             let (read, written) = match field.role {
                 Role::Inc => (None, Some(longer.sum(self, link, field, *binding)?)),
                 role => {
-                    let is_here =
-                        || footprint.reads.keys().filter(|(read, _)| *read == id).all(|(_, hops)| hops.is_empty());
+                    let is_moved = footprint.moved.iter().any(|(read, _)| *read == id);
+                    let mut reads = footprint.reads.keys().filter(|(read, _)| *read == id);
+                    let mut is_here = || !is_moved && reads.all(|(_, hops)| hops.is_empty());
                     let read = match binding.read.filter(|_| role.is_read()) {
                         None => None,
                         Some(variable) => Some(match self.given.get(&variable) {
@@ -301,9 +302,12 @@ fn moved(
         let mut own = Body::new();
         for (id, node) in body.iter() {
             let node = match node {
-                Node::Read { field, path, part } => {
-                    Node::Read { field: reads[field.index()].unwrap_or(*field), path: path.clone(), part: *part }
-                }
+                Node::Read { field, path, part, by } => Node::Read {
+                    field: reads[field.index()].unwrap_or(*field),
+                    path: path.clone(),
+                    part: *part,
+                    by: *by,
+                },
                 Node::Param(param) => Node::Param(params[param.index()]),
                 node => node.clone(),
             };

@@ -24,7 +24,7 @@ impl Footprint {
         while let Some((body, at)) = waiting.pop() {
             for (_, node) in body.iter() {
                 match node {
-                    Node::Read { field, path, part } if stencil.fields[*field].place.horizontal => {
+                    Node::Read { field, path, part, by: None } if stencil.fields[*field].place.horizontal => {
                         let path = at.then(path);
                         // What has no levels is the same on all of them.
                         let is_alike = stencil.fields[*field].place.levels == Levels::None;

@@ -337,12 +337,16 @@ impl Reader<'_> {
         let along = |hops: Vec<Hop>, levels: i32| Path::through(hops).then(&Path::levels_only(levels));
         let graph = &mut self.graph;
         match node {
-            Node::Read { field, path, part } => {
+            Node::Read { field, path, part, by } => {
                 let (place, path) = (self.stencil.stencil.fields[*field].place, at.then(path));
                 let hops = if place.horizontal { self.seen(path.hops(), seen) } else { Vec::new() };
                 let levels = if place.levels == Levels::None { 0 } else { path.levels() };
-                let read = Node::Read { field: *field, path: along(hops, levels), part: *part };
-                self.graph.leaf(read, kind)
+                let by = by.map(|_| NodeId::new(0));
+                let read = Node::Read { field: *field, path: along(hops, levels), part: *part, by };
+                match by {
+                    None => self.graph.leaf(read, kind),
+                    Some(_) => self.graph.operation(Form::Other, read, kind, operands),
+                }
             }
             Node::Present { path } => {
                 let path = at.then(path);

@@ -161,6 +161,9 @@ pub fn changed_in_place(stencil: &MeshStencil) -> BTreeSet<FieldId> {
     }
     let footprint = Footprint::new(stencil, 0..own.stores.len());
     let is_here = |id: FieldId| {
+        if footprint.moved.iter().any(|(field, _)| *field == id) {
+            return false;
+        }
         let mut reads = footprint.shifts.iter().filter(|((field, _), _)| *field == id);
         reads.all(|((_, hops), shifts)| hops.is_empty() && shifts.iter().all(|&shift| shift == 0))
     };

@@ -96,7 +96,7 @@ struct Shared {
     Size bytes;
 };
 
-constexpr unsigned ARRAYS = 64;
+constexpr unsigned ARRAYS = 256;
 constexpr Size GAP = 128;  // bytes between arrays in shared memory, and their alignment
 constexpr Size STATIC_SHARED = 48 << 10, SHARED = 227 << 10;
 constexpr Size ARENA = SHARED + (ARRAYS + 2) * 2 * GAP;

@@ -186,6 +186,7 @@ impl subject::Case for Case {
             ("levels", mesh.levels.is_some()),
             ("lets", stencils.iter().any(|own| !own.lets.is_empty())),
             ("lets on other sets", stencils.iter().any(|own| own.lets.iter().any(|value| value.set != own.over))),
+            ("levels that are data", text.contains("k + f")),
             ("outputs", writes().any(|own| matches!(own, Write::Out(_)))),
             ("increments", writes().any(|own| matches!(own, Write::Inc(..)))),
             ("reductions", writes().any(|own| matches!(own, Write::Reduce(..)))),

@@ -94,26 +94,35 @@ impl<'a> Evaluation<'a> {
     }
 
     /// The least and largest offset of levels that an expression reads, those of lets counted.
-    fn reach(&self, expr: &Expr, by: i32, reach: &mut (i32, i32)) {
-        let mut all = |all: &[&Expr]| all.iter().for_each(|own| self.reach(own, by, reach));
+    fn reach(&self, expr: &Expr, at: i32, reach: &mut (i32, i32)) {
+        let mut all = |all: &[&Expr]| all.iter().for_each(|own| self.reach(own, at, reach));
         match expr {
             Expr::Real(_) | Expr::Int(_) | Expr::Param(_) | Expr::Swept { .. } => {}
+            // Where it leads there is a level; the number that says so is read here.
+            Expr::Read { by: Some((by, _)), .. } => {
+                let below = match self.stencil.inputs[*by].levels {
+                    Levels::None => return,
+                    Levels::All => at,
+                    Levels::Interfaces => at - 1,
+                };
+                *reach = (reach.0.min(at), reach.1.max(below));
+            }
             Expr::Read { field, k, .. } => {
                 let below = match self.stencil.inputs[*field].levels {
                     Levels::None => return,
-                    Levels::All => by + k,
+                    Levels::All => at + k,
                     // There is one more.
-                    Levels::Interfaces => by + k - 1,
+                    Levels::Interfaces => at + k - 1,
                 };
-                *reach = (reach.0.min(by + k), reach.1.max(below));
+                *reach = (reach.0.min(at + k), reach.1.max(below));
             }
-            Expr::Let { number, k, .. } => self.reach(&self.stencil.lets[*number].value, by + k, reach),
+            Expr::Let { number, k, .. } => self.reach(&self.stencil.lets[*number].value, at + k, reach),
             Expr::Part(a, _) | Expr::Negate(a) | Expr::Abs(a) => all(&[a]),
             Expr::Vector(parts) => all(&parts.iter().collect::<Vec<_>>()),
             Expr::Binary(_, a, b) | Expr::Less(a, b) | Expr::Dot(a, b) => all(&[a, b]),
             Expr::Choose(cond, a, b) => {
-                self.reach_of(cond, by, reach);
-                [a, b].iter().for_each(|own| self.reach(own, by, reach));
+                self.reach_of(cond, at, reach);
+                [a, b].iter().for_each(|own| self.reach(own, at, reach));
             }
             Expr::Fold { term, .. } => all(&[term]),
         }
@@ -267,27 +276,43 @@ impl<'a> Evaluation<'a> {
         })
     }
 
+    /// The numbers of a field where a way leads, on a level.
+    fn read(&self, number: usize, way: &Way, place: &Place, level: i64) -> Vec<Number> {
+        let field = &self.stencil.inputs[number];
+        let found = match self.walk(way, place) {
+            Err(missing) => return vec![self.hole(missing, field.stored.kind()); field.parts],
+            Ok(found) => found,
+        };
+        // On a map, the way's last step is a slot of the element before it.
+        let hops = self.hops(way, place);
+        let (element, slot) = match (field.map, hops.split_last()) {
+            (Some(_), Some((last, before))) => (self.follow(before, place.element).unwrap_or(0), last.1),
+            (None, _) | (_, None) => (found, 0),
+        };
+        let first = self.first(field, element, level) + slot * field.parts;
+        (0..field.parts).map(|part| self.stored_number(field, self.inputs[number][first + part])).collect()
+    }
+
     fn value(&self, expr: &Expr, place: &Place) -> Vec<Number> {
         let one = |x| vec![x];
         match expr {
             Expr::Real(x) => one(Number::Real(self.round(*x))),
             Expr::Int(x) => one(Number::Int(*x)),
             Expr::Param(number) => one(Number::Real(self.round(self.params[*number]))),
-            Expr::Read { field: number, way, k } => {
-                let field = &self.stencil.inputs[*number];
-                let hole = |missing| vec![self.hole(missing, field.stored.kind()); field.parts];
-                let found = match self.walk(way, place) {
-                    Err(missing) => return hole(missing),
-                    Ok(found) => found,
+            Expr::Read { field: number, way, k, by } => {
+                let level = place.level + i64::from(*k);
+                let level = match by {
+                    None => level,
+                    Some((by, way)) => {
+                        let moved = self.read(*by, way, place, place.level)[0].real() as i64;
+                        let count = match self.stencil.inputs[*number].levels {
+                            Levels::Interfaces => self.stencil.mesh.levels.unwrap_or(1) + 1,
+                            Levels::None | Levels::All => self.stencil.mesh.levels.unwrap_or(1),
+                        };
+                        (level + moved).clamp(0, count as i64 - 1)
+                    }
                 };
-                // On a map, the way's last step is a slot of the element before it.
-                let hops = self.hops(way, place);
-                let (element, slot) = match (field.map, hops.split_last()) {
-                    (Some(_), Some((last, before))) => (self.follow(before, place.element).unwrap_or(0), last.1),
-                    (None, _) | (_, None) => (found, 0),
-                };
-                let first = self.first(field, element, place.level + i64::from(*k)) + slot * field.parts;
-                (0..field.parts).map(|part| self.stored_number(field, self.inputs[*number][first + part])).collect()
+                self.read(*number, way, place, level)
             }
             Expr::Let { number, way, k } => {
                 let value = &self.stencil.lets[*number].value;

@@ -5,6 +5,7 @@ mod ways;
 
 use super::tree::{Cond, Expr, Field, Fold, HOLE, Kind, Let, Levels, Map, Mesh, Missing, Stencil, Stored, Way, Write};
 use fastrand::Rng;
+use std::collections::BTreeSet;
 use sweeps::Known;
 
 /// The most terms of a sum.
@@ -132,6 +133,7 @@ impl Writer {
             params: 0,
             lets,
             writes,
+            offsets: BTreeSet::new(),
             levels: None,
             zones: None,
             sweeps: vec![],
@@ -186,6 +188,12 @@ impl Writer {
     fn write_all(&mut self) {
         for _ in 0..self.rng.usize(1..6) {
             let field = self.field(true);
+            self.stencil.inputs.push(field);
+        }
+        if self.stencil.mesh.levels.is_some() && self.one_in(2) {
+            let levels = if self.rng.bool() { Levels::None } else { Levels::All };
+            let set = self.stencil.over;
+            let field = Field { stored: Stored::Int, set, map: None, parts: 1, levels, everywhere: false };
             self.stencil.inputs.push(field);
         }
         for _ in 0..self.rng.usize(0..4) {
@@ -445,6 +453,24 @@ impl Writer {
         if parts == 1 { number() } else { Expr::Vector((0..parts).map(|_| number()).collect()) }
     }
 
+    /// A number of an input that says by how many levels further something is read: a whole one, which is there.
+    fn levels_by_data(&mut self) -> Option<(usize, Way)> {
+        let all = self.stencil.inputs.iter().enumerate();
+        let whole: Vec<usize> =
+            all.filter(|(_, own)| own.stored == Stored::Int && own.parts == 1).map(|(number, _)| number).collect();
+        let which = *whole.get(self.rng.usize(0..whole.len().max(1)))?;
+        let field = self.stencil.inputs[which].clone();
+        let way = match field.map {
+            None if field.everywhere => Way::default(),
+            None => self.way_to(field.set)?,
+            Some(map) => self.way_through(field.set, map)?,
+        };
+        let hops = self.whole(&way);
+        let may_be_another =
+            hops.iter().any(|(map, _)| matches!(self.stencil.mesh.maps[*map].missing, Missing::Value(_)));
+        (!may_be_another && !self.is_doubtful(&way)).then_some((which, way))
+    }
+
     fn named(&mut self, kind: Kind, parts: usize) -> Option<Expr> {
         if parts == 1
             && self.one_in(2)
@@ -461,9 +487,15 @@ impl Writer {
                 None => self.way_to(field.set)?,
                 Some(map) => self.way_through(field.set, map)?,
             };
-            let k = self.level(field.levels != Levels::None);
             let own = (field.stored.kind(), field.parts);
-            (way.clone(), Expr::Read { field: which, way, k }, own)
+            let by = if field.levels != Levels::None && self.one_in(3) { self.levels_by_data() } else { None };
+            let k = match &by {
+                None => self.level(field.levels != Levels::None),
+                Some(_) if self.one_in(3) => self.rng.i32(-1..2),
+                Some(_) => 0,
+            };
+            self.stencil.offsets.extend(by.iter().map(|(by, _)| *by));
+            (way.clone(), Expr::Read { field: which, way, k, by }, own)
         } else {
             let number = which - fields;
             let way = self.way_to(self.stencil.lets[number].set)?;

@@ -1,5 +1,6 @@
 //! A mesh and a stencil over it, as data, and as text.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Where a slot of a map leads nowhere.
@@ -95,6 +96,8 @@ pub enum Expr {
         field: usize,
         way: Way,
         k: i32,
+        /// As many levels further as a number of another field says.
+        by: Option<(usize, Way)>,
     },
     Let {
         number: usize,
@@ -157,6 +160,8 @@ pub struct Stencil {
     pub params: usize,
     pub lets: Vec<Let>,
     pub writes: Vec<(Write, Expr)>,
+    /// The inputs whose numbers say which levels are read.
+    pub offsets: BTreeSet<usize>,
     /// Which levels are computed: the first, and how far from the end of the mesh's levels they end; or one alone.
     pub levels: Option<(i64, Option<i64>)>,
     /// Which zones of its set are: the first and the last.
@@ -248,7 +253,14 @@ impl fmt::Display for In<'_, &Expr> {
             Expr::Param(number) => write!(f, "p{number}"),
             Expr::Int(x) if *x < 0 => write!(f, "({x})"),
             Expr::Int(x) => write!(f, "{x}"),
-            Expr::Read { field, way, k } => write!(f, "f{field}{}", index(mesh, way, *k)),
+            Expr::Read { field, way, k, by: None } => write!(f, "f{field}{}", index(mesh, way, *k)),
+            Expr::Read { field, way, k, by: Some((by, at)) } => {
+                let way = In(mesh, way).to_string();
+                let way = if way.is_empty() { way } else { format!("{way}, ") };
+                let plus =
+                    if *k == 0 { String::new() } else { format!(" {} {}", if *k < 0 { '-' } else { '+' }, k.abs()) };
+                write!(f, "f{field}[{way}k + f{by}{}{plus}]", index(mesh, at, 0))
+            }
             Expr::Let { number, way, k } => write!(f, "x{number}{}", index(mesh, way, *k)),
             Expr::Swept { number, k } => write!(f, "y{number}{}", index(mesh, &Way::default(), *k)),
             Expr::Part(of, part) => write!(f, "{}.{part}", own(of)),

@@ -315,10 +315,16 @@ impl<'a> Checker<'a> {
                 self.zones(*zones)?;
                 kind == Kind::Bool && !constant
             }
-            Node::Read { field, path, part } => {
+            Node::Read { field, path, part, by } => {
                 let (number, count) = (field.index(), self.stencil.fields.len());
                 ensure(number < count, || format!("it reads the field {number}, which is not there"))?;
                 self.read(*field, path, *part)?;
+                let own = &self.stencil.fields[*field];
+                let may_move = own.place.levels != Levels::None && own.role != Role::Carried;
+                let is_moved = by.is_some() && !matches!(self.through, GridOrMesh::Grid);
+                ensure(by.is_none() || may_move && is_moved && same(Kind::Int), || {
+                    format!("data says which level of {} is read, and may not", own.name)
+                })?;
                 kind == self.stencil.fields[*field].stored.kind() && !constant
             }
             Node::Use { def, path } => {

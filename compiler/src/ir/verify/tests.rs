@@ -88,7 +88,7 @@ fn twice(kind: Kind, operation: impl Fn(NodeId) -> Node) -> Body {
 }
 
 fn read(field: usize, path: Path, part: u32) -> Body {
-    only(Node::Read { field: FieldId::new(field), path, part }, Kind::Real)
+    only(Node::Read { field: FieldId::new(field), path, part, by: None }, Kind::Real)
 }
 
 fn hops(hops: &[(usize, u32)]) -> Path {

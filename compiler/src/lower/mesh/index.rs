@@ -1,6 +1,7 @@
 //! What stands in brackets: `[cells.0]`, `[e, k-1]`, `[2]`.
 
 use super::mistaken::first_slot;
+use super::moved::LevelOffset;
 use super::trail::joined;
 use crate::ast::{Expr, ExprId};
 use crate::diagnostic::{Diagnostic, wrong};
@@ -24,7 +25,7 @@ impl<'a> Lowering<'a> {
                 }
                 hops = Some(self.one_path(names, at)?);
             } else if self.begins_with(part, &["k"]) {
-                let (_, by, _) = self.offset(part)?;
+                let by = self.level_offset(part)?;
                 if levels.replace(by).is_some() {
                     return self.report(wrong(at, "the level is named twice", "named again"));
                 }
@@ -39,7 +40,7 @@ impl<'a> Lowering<'a> {
                 return self.is_no_slot(part);
             }
         }
-        let by = levels.unwrap_or(0);
+        let LevelOffset { by, data } = levels.unwrap_or_default();
         let (mesh, own) = self.site()?;
         if levels.is_some() && !mesh.levels {
             return self.no_levels(span, "an offset along k");
@@ -52,7 +53,10 @@ impl<'a> Lowering<'a> {
             self.check_home(&bound, name, mesh.end(own, &path), &path, span)?;
         }
         let moved = bound.map(|alias| self.moved_to(alias, &path, span)).collected()?;
-        let placed = self.place_value(moved, span)?;
+        let placed = match data {
+            None => self.place_value(moved, span)?,
+            Some(data) => moved.try_map(|alias| self.read_moved(&alias, data, span))?,
+        };
         placed.map(|node| self.through_holes(node, &path, span)).collected()
     }
 
@@ -107,7 +111,10 @@ impl<'a> Lowering<'a> {
             return Some(());
         }
         let (there, here) = (&mesh.sets[set].name, &mesh.sets[home].name);
-        let message = format!("`{name}` lives on `{here}`, `{}` leads to `{there}`", mesh.written(path));
+        let message = match mesh.written(path).as_str() {
+            "" => format!("`{name}` lives on `{here}`, and this is computed on `{there}`"),
+            way => format!("`{name}` lives on `{here}`, `{way}` leads to `{there}`"),
+        };
         let help = match (first, self.site()) {
             // Where nothing is said a field lives on the set of its stencil.
             (Some(Alias::Field(_, own, _)), Some((_, over))) if home == over && own.hops().is_empty() => {

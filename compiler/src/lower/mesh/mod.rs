@@ -6,6 +6,7 @@ mod fold;
 mod hole;
 mod index;
 mod mistaken;
+mod moved;
 mod trail;
 mod write;
 mod zone;

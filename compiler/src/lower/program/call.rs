@@ -1,6 +1,7 @@
 //! Calls of stencils.
 
 use super::{Held, Programmer};
+use crate::analysis::moving::offsets;
 use crate::ast::{self, Expr, ExprId};
 use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::ir::program::{Action, Call, FieldBinding};
@@ -184,8 +185,10 @@ impl<'a> Programmer<'_, 'a> {
                 (_, None) => true,
                 (_, Some(argument)) if is_shifted && argument.name.is_none() => false,
                 (Takes::Field(id, own), Some(argument)) => {
-                    call.fields[id.index()].read = self.field_argument(stencil, own, argument.value);
-                    call.fields[id.index()].read.is_some()
+                    let found = self.field_argument(stencil, own, argument.value);
+                    let found = found.and_then(|found| self.check_levels_given(stencil, id, found, argument.value));
+                    call.fields[id.index()].read = found;
+                    found.is_some()
                 }
                 (Takes::Param(_, own), Some(argument)) if self.names_a_field(argument.value) => {
                     self.field_for_param(stencil, own, &slots, &given, n).unwrap_or(false)
@@ -204,6 +207,27 @@ impl<'a> Programmer<'_, 'a> {
             }
         }
         complete.then_some(call)
+    }
+
+    /// Reports what says which levels a stencil reads, where it is no input: whether these are there is looked at when numbers come in.
+    fn check_levels_given(
+        &mut self,
+        stencil: &Stencil,
+        field: FieldId,
+        given: VariableId,
+        argument: ast::ExprId,
+    ) -> Found<VariableId> {
+        let own = &self.program.variables[given];
+        if own.role == Some(Role::In) || !offsets(stencil).contains(&field) {
+            return Some(given);
+        }
+        let (name, field) = (&own.name, &stencil.fields[field]);
+        let message = format!("`{}` of `{}` says which levels are read: it is an input", field.name, stencil.name);
+        let what = if own.role.is_some() { "it may change" } else { "computed on the way" };
+        let found = wrong(self.span(argument), message, what).note(field.span, "declared here");
+        self.report(found.help(format!(
+            "that these levels are there is looked at before anything is computed: declare `in {name}: int` in the program"
+        )))
     }
 
     /// Lets variables take what a call returns, in the order declared.

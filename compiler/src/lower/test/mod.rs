@@ -299,7 +299,7 @@ impl<'a> Lowering<'a> {
     ///
     /// Functions and constants are the file's, so they see of these only what a stencil sees.
     pub(super) fn coordinate(&mut self, name: &str, span: Span) -> Option<Found<super::value::Nodes>> {
-        let read = |field: &FieldId| Node::Read { field: *field, path: ir::Path::default(), part: 0 };
+        let read = |field: &FieldId| Node::Read { field: *field, path: ir::Path::default(), part: 0, by: None };
         let whole = |extent: usize| Node::Int(i32::try_from(extent).unwrap_or(i32::MAX));
         let own = self.calls.is_empty() && self.constants.open.is_empty();
         let node = match self.coordinates.as_ref()? {

@@ -12,7 +12,7 @@ use crate::kernel::build::{Computing, Making, Term};
 use crate::kernel::{ArrayId, Axis, Binary, Coordinate, Type, ValueId};
 use crate::mesh::own::Written;
 use crate::mesh::writer::Writer;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Words of registers that wait in a thread for their levels, and as many that are on their way.
 const WAITING: usize = 64;
@@ -93,7 +93,11 @@ impl Ahead {
         let bytes = |writer: &Writer, levels: usize| -> usize {
             let reads = wanted.iter().map(|(field, _)| writer.width(*field) * writer.stored(*field).bytes());
             let writes = outputs.iter().map(|field| writer.stored(*field).bytes());
-            reads.chain(writes).map(|each| each * threads * (levels + 1)).sum()
+            // Each thread says where the ways of its column lead.
+            let ends: BTreeSet<&[Hop]> =
+                wanted.iter().map(|(_, at)| at.hops()).filter(|hops| !hops.is_empty()).collect();
+            let ends = ends.len() * threads * Type::I32.bytes();
+            ends + reads.chain(writes).map(|each| each * threads * (levels + 1)).sum::<usize>()
         };
         let fields = wanted.iter().map(|(field, _)| *field).chain(outputs.iter().copied());
         let widest = fields.map(|field| writer.stored(field).bytes()).max().unwrap_or(1);

@@ -13,8 +13,13 @@ impl Writer<'_> {
     /// The index of the first of a field's numbers at a spot, before parts and what stands together count. Level after level, group after
     /// group, element after element; or group after group, element after element, level after level.
     fn place(&mut self, field: FieldId, (element, shift): Spot) -> (ValueId, usize) {
+        let level = self.level(shift, self.field(field).place.levels);
+        self.place_on(field, element, level)
+    }
+
+    /// The same on a level that is there, if the field has some.
+    fn place_on(&mut self, field: FieldId, element: Option<ValueId>, level: Option<ValueId>) -> (ValueId, usize) {
         let own = self.field(field);
-        let level = self.level(shift, own.place.levels);
         let (Some(home), Some(element)) = (own.place.home, element) else {
             return (level.unwrap_or_else(|| self.own.int(0)), 1);
         };
@@ -31,6 +36,12 @@ impl Writer<'_> {
     /// The index of a field's number `part` at a spot.
     pub fn index_at(&mut self, field: FieldId, spot: Spot, part: usize) -> ValueId {
         let (place, together) = self.place(field, spot);
+        self.part_index(field, place, together, part)
+    }
+
+    /// The index of a field's number `part` on a level that is there.
+    pub fn index_on(&mut self, field: FieldId, element: Option<ValueId>, level: ValueId, part: usize) -> ValueId {
+        let (place, together) = self.place_on(field, element, Some(level));
         self.part_index(field, place, together, part)
     }
 

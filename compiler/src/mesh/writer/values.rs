@@ -3,9 +3,12 @@
 use super::Writer;
 use crate::ir::{Binary, Body, DefId, FieldId, Handle, Hop, Kind, Levels, Node, NodeId, Path, Relation, Role};
 use crate::kernel::build::Computing;
-use crate::kernel::{Function, Meaning, Operation, ValueId};
+use crate::kernel::{Binary as Of, Function, Meaning, Operation, ValueId};
 use crate::mesh::ends::Ends;
 use crate::mesh::quotient;
+
+/// More levels than any mesh has.
+const MANY_LEVELS: i32 = 1 << 24;
 
 /// A body that is being written, where `at` leads.
 struct Begun<'a> {
@@ -100,6 +103,24 @@ impl Writer<'_> {
         values[part as usize]
     }
 
+    /// A number of a field where `at` leads, so many levels further as data says; of what lies beyond its levels, the nearest.
+    fn read_moved(&mut self, field: FieldId, at: &Path, part: u32, by: ValueId) -> ValueId {
+        let own = self.field(field);
+        let (stored, place) = (own.stored, own.place);
+        let Some(k) = self.k else { return self.read(field, at, part) };
+        let last = place.levels.count(self.task.levels) as i32 - 1;
+        // Any number may be data, and no sum overflows.
+        let many = self.own.term(by.by(Of::Max, -MANY_LEVELS).at_most(MANY_LEVELS));
+        let level = self.own.term(k.plus(at.levels()).plus(many).by(Of::Max, 0).at_most(last));
+        let level = self.own.name(&format!("level_of_{}", self.read_name(field, &at.clone().without_levels())), level);
+        let (array, wish) = (self.input(field), self.read_name(field, at));
+        let element = place.horizontal.then(|| self.index(at.hops()));
+        let index = self.index_on(field, element, level, part as usize);
+        let number = self.own.load(array, index);
+        let number = self.scalar().read(&mut self.own, number, stored);
+        self.own.name(&format!("{wish}_moved"), number)
+    }
+
     /// Says what a number of a field is known to be.
     pub fn remember(&mut self, key: (FieldId, Path, u32), value: ValueId) {
         self.scope().reads.insert(key, value);
@@ -167,11 +188,14 @@ impl Writer<'_> {
         let at = begun.at.clone();
         for (id, node) in begun.body.iter().skip(begun.values.len()) {
             let value = match node {
-                Node::Read { field, path, part } => {
+                Node::Read { field, path, part, by } => {
                     let is_horizontal = self.field(*field).place.horizontal;
                     let at = at.then(path);
                     let at = if is_horizontal { at } else { Path::levels_only(at.levels()) };
-                    self.read(*field, &at, *part)
+                    match by {
+                        None => self.read(*field, &at, *part),
+                        Some(by) => self.read_moved(*field, &at, *part, begun.values[by.index()]),
+                    }
                 }
                 Node::Use { def, path } => {
                     let key = (*def, at.then(path));

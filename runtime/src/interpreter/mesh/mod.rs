@@ -246,7 +246,18 @@ fn rows<R: Real + Row>(job: &MeshJob, tape: &Tape, elements: Range<usize>) -> (V
         match instruction {
             Instruction::Read { field, way, level, part, into } => {
                 let place = job.stencil.stencil.fields[*field].place;
-                let at = |element: usize| index(job, place, *level, element, *part);
+                let at = |_: usize, element: usize| index(job, place, *level, element, *part);
+                let row = way.map(|way| &ways[way][..]);
+                let Some(data) = job.inputs[field.index()] else { continue };
+                read(data, row, elements.start, at, *into, &mut slots);
+            }
+            Instruction::ReadMoved { field, way, level, by, part, into } => {
+                let place = job.stencil.stencil.fields[*field].place;
+                let last = place.levels.count(job.levels) as i64 - 1;
+                let by = cells.operand(&slots.int, *by);
+                let levels: Vec<usize> =
+                    (0..len).map(|n| (i64::from(*level) + i64::from(by.at(n))).clamp(0, last) as usize).collect();
+                let at = |n: usize, element: usize| index(job, place, levels[n], element, *part);
                 let row = way.map(|way| &ways[way][..]);
                 let Some(data) = job.inputs[field.index()] else { continue };
                 read(data, row, elements.start, at, *into, &mut slots);
@@ -292,7 +303,7 @@ fn read<R: Real>(
     data: &Data,
     way: Option<&[i32]>,
     first: usize,
-    at: impl Fn(usize) -> usize,
+    at: impl Fn(usize, usize) -> usize,
     into: Slot,
     slots: &mut Slots<R>,
 ) {
@@ -301,12 +312,12 @@ fn read<R: Real>(
             let row = &mut slots.$rows[into.at(0)];
             match way {
                 None => row.iter_mut().enumerate().for_each(|(n, to)| {
-                    let $x = $data[at(first + n)];
+                    let $x = $data[at(n, first + n)];
                     *to = $value;
                 }),
-                Some(way) => row.iter_mut().zip(way).for_each(|(to, &element)| {
+                Some(way) => row.iter_mut().zip(way).enumerate().for_each(|(n, (to, &element))| {
                     *to = usize::try_from(element).map_or($missing, |element| {
-                        let $x = $data[at(element)];
+                        let $x = $data[at(n, element)];
                         $value
                     });
                 }),

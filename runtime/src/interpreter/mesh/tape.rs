@@ -28,6 +28,8 @@ pub struct Tape<'a> {
 pub enum Instruction<'a> {
     /// Reads a field: the number `part` of the elements where a way leads.
     Read { field: FieldId, way: Option<usize>, level: usize, part: u32, into: Slot },
+    /// The same so many levels further, as a row says; of what lies beyond the field's levels, the nearest.
+    ReadMoved { field: FieldId, way: Option<usize>, level: i32, by: Source, part: u32, into: Slot },
     /// Whether a way leads to elements.
     Present { way: usize, into: Slot },
     /// Whether the elements where a way leads are in some zones of the stencil's set.
@@ -136,7 +138,15 @@ impl<'a> Writer<'a> {
 
     fn node(&mut self, body: &'a Body, id: NodeId, node: &'a Node, at: &At, sources: &[Source]) -> Source {
         match node {
-            Node::Read { field, path, part } => self.read(*field, moved(at, path), *part),
+            Node::Read { field, path, part, by: None } => self.read(*field, moved(at, path), *part),
+            Node::Read { field, path, part, by: Some(by) } => {
+                let (own, at) = (&self.stencil.stencil.fields[*field], moved(at, path));
+                let way = if own.place.horizontal { self.way(&at.0) } else { None };
+                let (by, level, into) = (sources[by.index()], self.level + at.1, self.slot(own.stored.kind()));
+                let instruction = Instruction::ReadMoved { field: *field, way, level, by, part: *part, into };
+                self.tape.instructions.push(instruction);
+                Source::Slot { slot: into, i: 0, j: 0 }
+            }
             Node::Present { path } => match self.way(&moved(at, path).0) {
                 None => Source::Value(Value::Bool(true)),
                 Some(way) => {

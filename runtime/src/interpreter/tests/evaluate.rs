@@ -15,7 +15,7 @@ impl Writer {
         self.add(Node::Real(x), Kind::Real)
     }
     pub(super) fn read(&mut self, field: FieldId, [i, j, k]: [i32; 3]) -> NodeId {
-        self.add(Node::Read { field, path: Path::from_offset(Offset { i, j, k }), part: 0 }, Kind::Real)
+        self.add(Node::Read { field, path: Path::from_offset(Offset { i, j, k }), part: 0, by: None }, Kind::Real)
     }
     pub(super) fn used(&mut self, def: DefId, [i, j, k]: [i32; 3]) -> NodeId {
         self.add(Node::Use { def, path: Path::from_offset(Offset { i, j, k }) }, Kind::Real)

@@ -324,7 +324,7 @@ fn outputs_may_lack_axes() {
         let up = i32::from(place.levels == Levels::Full);
         let double = define(&mut s, |w| {
             let path = Path::levels_only(up);
-            let a = w.add(Node::Read { field: input, path, part: 0 }, stored.kind());
+            let a = w.add(Node::Read { field: input, path, part: 0, by: None }, stored.kind());
             let unequal = w.add(Node::Compare(Relation::Ne, a, a), Kind::Bool);
             let twice = if stored == Stored::Bool { unequal } else { w.binary(Binary::Add, a, a) };
             w.choose(unequal, a, twice);
@@ -345,12 +345,15 @@ fn an_inout_field_is_read_as_it_was() {
     let b = field(&mut s, Role::InOut, Place::CELLS, Stored::Int);
     store(&mut s, a, |w| {
         let (west, east) = (w.read(a, [-1, 0, 0]), w.read(a, [1, 0, 0]));
-        let number = w.add(Node::Read { field: b, path: Path::default(), part: 0 }, Kind::Int);
+        let number = w.add(Node::Read { field: b, path: Path::default(), part: 0, by: None }, Kind::Int);
         let number = w.add(Node::ToReal(number), Kind::Real);
         w.add(Node::Call(Function::Fma, vec![west, number, east]), Kind::Real);
     });
     store(&mut s, b, |w| {
-        w.add(Node::Read { field: b, path: Path::from_offset(Offset { i: 0, j: -1, k: 0 }), part: 0 }, Kind::Int);
+        w.add(
+            Node::Read { field: b, path: Path::from_offset(Offset { i: 0, j: -1, k: 0 }), part: 0, by: None },
+            Kind::Int,
+        );
     });
     for precision in [Precision::F32, Precision::F64] {
         assert!(same(&s, precision, Grid::rows(20, 40, 2), &[], 23));

@@ -45,7 +45,7 @@ fn random_body(random: &mut Random, s: &Stencil) -> Body {
                 let inputs: Vec<FieldId> = s.fields.handles().collect();
                 let field = random.pick(&inputs);
                 let Field { place, stored, .. } = s.fields[field];
-                (Node::Read { field, path: random_path(random, place), part: 0 }, stored.kind())
+                (Node::Read { field, path: random_path(random, place), part: 0, by: None }, stored.kind())
             }
             3 | 4 if !s.defs.is_empty() && uses < 2 => {
                 uses += 1;

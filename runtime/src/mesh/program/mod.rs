@@ -9,6 +9,7 @@ pub mod kernels;
 mod live;
 pub mod measure;
 mod model;
+mod moving;
 mod numbers;
 mod outline;
 mod pieces;

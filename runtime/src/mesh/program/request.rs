@@ -1,5 +1,6 @@
 //! From what a user asks for to a problem: names, shapes, types and numbers are checked against each other.
 
+use super::moving::Moving;
 use super::{MeshProblem, Outline, shape, wrong};
 use crate::array::{Array, Data};
 use crate::drawing::{self, Drawing};
@@ -72,6 +73,7 @@ impl MeshProblem {
         };
         let grid = Grid::cells(1, levels);
         let along = along(&program, &mesh, &arrays, &drawing)?;
+        let moving = Moving::new(&program, precision, levels);
         let (mut initial, mut drawn, mut came_along) = (BTreeMap::new(), Vec::new(), Vec::new());
         let values: Vec<Value> =
             params(&program.program.numbers, precision, grid, &settings, seed, &drawing, &mut drawn).map_err(own)?;
@@ -83,7 +85,8 @@ impl MeshProblem {
             let element = element_of(variable.stored, precision);
             let shape = shape(variable.place, &bound, levels);
             let len = shape.iter().product();
-            let data = if !role.is_read() {
+            let mut is_drawn = false;
+            let mut data = if !role.is_read() {
                 Data::fresh(element, len)
             } else if let Some(array) = arrays.remove(&variable.name) {
                 if array.shape != shape {
@@ -96,9 +99,14 @@ impl MeshProblem {
                 let array = Array { shape, data: field.data.clone() };
                 given::array(array, Given { field: &variable.name, holder: &holder }, element, cast)?
             } else {
+                is_drawn = true;
                 drawn.push(variable.name.clone());
                 drawing::draw(variable.range, element, len, seed, &variable.name)?
             };
+            match is_drawn {
+                true => moving.fit(id, variable, &mut data, &bound),
+                false => moving.check(id, variable, &data, &bound)?,
+            }
             initial.insert(id, data);
         }
         let params = values;

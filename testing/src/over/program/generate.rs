@@ -167,6 +167,21 @@ impl Writer {
         own[self.rng.usize(own.len().saturating_sub(3)..own.len())]
     }
 
+    /// A variable that nobody changes.
+    fn read_input(&mut self, field: &Field) -> usize {
+        let all = self.program.variables.iter().enumerate();
+        let own: Vec<usize> = all
+            .filter(|(_, own)| own.role == Some(Role::In) && own.field.as_ref() == Some(field))
+            .map(|(number, _)| number)
+            .collect();
+        if own.is_empty() || self.one_in(4) {
+            let new = self.variable(Some(field.clone()), Some(Role::In));
+            self.visible.insert(0, new);
+            return new;
+        }
+        self.pick(&own)
+    }
+
     /// A name for a result.
     fn target(&mut self, field: Option<&Field>, fresh: bool, taken: &[usize]) -> usize {
         if fresh {
@@ -198,7 +213,10 @@ impl Writer {
     fn call(&mut self, declared: bool) -> Option<Action> {
         let stencil = self.rng.usize(0..self.program.stencils.len());
         let own: Stencil = self.program.stencils[stencil].clone();
-        let inputs = own.inputs.iter().map(|field| self.read(field)).collect();
+        let mut inputs = Vec::new();
+        for (number, field) in own.inputs.iter().enumerate() {
+            inputs.push(if own.offsets.contains(&number) { self.read_input(field) } else { self.read(field) });
+        }
         let mut sums: Vec<Option<usize>> = Vec::new();
         for field in &own.sums {
             let from = if self.one_in(2) { None } else { Some(self.read(field)) };

@@ -1,6 +1,6 @@
 //! A program over a mesh, as data, and as text. Names are numbers, so that parts can be cut out.
 
-use crate::over::tree::{Field, Mesh, Stencil, Write, declared, zones};
+use crate::over::tree::{Field, Mesh, Stencil, Stored, Write, declared, zones};
 use std::fmt;
 
 /// A program and the stencils that it calls, `s0`, `s1`, ..., which all have the same mesh.
@@ -195,7 +195,10 @@ impl fmt::Display for Program {
                 Role::InOut => "inout",
             };
             let place = variable.field.as_ref().map_or("real on ()".to_owned(), |field| declared(&self.mesh, field));
-            writeln!(f, "    {role} v{n}: {place}")?;
+            // What may say which levels are read leads up and down.
+            let is_whole = variable.field.as_ref().is_some_and(|field| field.stored == Stored::Int);
+            let range = if role == "in" && is_whole { " = -3..4" } else { "" };
+            writeln!(f, "    {role} v{n}: {place}{range}")?;
         }
         for (n, (default, is_whole)) in self.params.iter().enumerate() {
             match is_whole {
