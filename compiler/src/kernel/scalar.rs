@@ -115,16 +115,29 @@ impl Scalar {
 }
 
 /// The absolute value of a choice between numbers, made of theirs: ptxas (13.0, for sm_80 to sm_100) takes `-|c ? 0 : -1|` for `c ? 0 : -1`,
-/// which is 0 and not -0, and `|c ? -0 : 1|` for `c ? -0 : 1`. Of a choice with anything else it does not know the sign.
+/// which is 0 and not -0, and `|c ? -0 : 1|` for `c ? -0 : 1`. Of a choice with anything else it does not know the sign. NVVM finds a choice
+/// behind a change of sign or of type, too.
 fn magnitude(own: &mut Builder, value: ValueId) -> Option<ValueId> {
     let known = &own.kernel().values[value];
-    let Operation::Choose(condition, yes, no) = known.operation else { return None };
-    // What has a name was computed before, and what its condition looks at may have changed since.
-    if known.name.is_some() && !own.is_settled(condition) {
+    let (operation, kind) = (known.operation.clone(), known.kind);
+    let operands = operation.operands();
+    // What has a name was computed before, and what it is made of may have changed since; numbers and names do not.
+    let looked_at = operands.first().copied()?;
+    if known.name.is_some() && !own.is_settled(looked_at) {
         return None;
     }
-    let (yes, no) = (magnitude_of_one(own, yes)?, magnitude_of_one(own, no)?);
-    Some(own.choose(condition, yes, no))
+    match operation {
+        Operation::Choose(condition, yes, no) => {
+            let (yes, no) = (magnitude_of_one(own, yes)?, magnitude_of_one(own, no)?);
+            Some(own.choose(condition, yes, no))
+        }
+        Operation::Negate(of) => magnitude(own, of),
+        Operation::Convert(of) if own.kernel().values[of].kind.is_real() && kind.is_real() => {
+            let of = magnitude(own, of)?;
+            Some(own.convert(of, kind))
+        }
+        _ => None,
+    }
 }
 
 /// The same of a number, or of a choice between some.

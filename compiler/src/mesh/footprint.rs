@@ -10,6 +10,8 @@ use std::collections::HashSet;
 pub struct Footprint {
     /// Numbers of fields, and where.
     pub reads: Vec<(FieldId, Path, u32)>,
+    /// The same on levels that are data.
+    pub moved: Vec<(FieldId, Path, u32)>,
     /// Whether there is an element along hops.
     pub present: Vec<Vec<Hop>>,
 }
@@ -24,6 +26,9 @@ impl Footprint {
         while let Some((body, at)) = waiting.pop() {
             for (_, node) in body.iter() {
                 match node {
+                    Node::Read { field, path, part, by: Some(_) } if stencil.fields[*field].place.horizontal => {
+                        footprint.moved.push((*field, at.then(path), *part));
+                    }
                     Node::Read { field, path, part, by: None } if stencil.fields[*field].place.horizontal => {
                         let path = at.then(path);
                         // What has no levels is the same on all of them.

@@ -80,12 +80,14 @@ impl<'a> Gather<'a> {
     /// The writer's task is that of the gather.
     pub fn write(&self, writer: &mut Writer, target: ValueId, sparse: Option<ValueId>, sums: &Sums) {
         let item = sparse.unwrap_or(target);
-        let Footprint { reads, present } = Footprint::new(writer.task, self.computed());
+        let Footprint { mut reads, moved, present } = Footprint::new(writer.task, self.computed());
+        let own_reads = reads.clone();
+        reads.extend(moved);
         let leaves = self.leaves(writer.task, &reads);
         if let Some(Mirror { ends, .. }) = &self.mirror {
             writer.set_index(&[ends.own], target);
             writer.ends = Some(*ends);
-            own_first(writer, &reads, *ends);
+            own_first(writer, &own_reads, *ends);
         }
         if let ([only], None) = (self.group.paths.as_slice(), &self.mirror) {
             writer.set_index(only.hops(), target);
