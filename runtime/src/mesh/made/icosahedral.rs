@@ -52,6 +52,8 @@ impl FromStr for Division {
 /// - `cell.vertices` and `cell.edges`: edge k is between vertices k and k + 1;
 /// - `edge.cells` and `edge.vertices`: the edge's normal n points from its first cell to the second, its tangent t from its
 ///   first vertex to the second; t = k × n with k upwards;
+/// - `cell.cells`: the one beyond edge k; `edge.edges`: the other two of its first cell, and of its second; `edge.diamond`: its
+///   vertices, and those opposite to it in its first cell and in its second;
 /// - `vertex.edges` and `vertex.cells`, -1 as the last of the twelve vertices of the icosahedron: cell k is between edges k and k + 1.
 ///
 /// Fields, in lengths of the radius given: `x` on `vertex`, on `cell` (the circumcentre) and on `edge` (the middle, where the
@@ -74,7 +76,7 @@ pub fn icosahedral(division: Division, radius: f64) -> Result<Mesh> {
     }
     let edges = 4_usize.checked_pow(division.bisections).zip((division.root as usize).checked_pow(2));
     let edges = edges.and_then(|(four, root)| four.checked_mul(root)?.checked_mul(30));
-    check_size(edges, 300, "give a smaller --size")?;
+    check_size(edges, 340, "give a smaller --size")?;
     let mut triangles = Triangles::root(division.root);
     for _ in 0..division.bisections {
         triangles = triangles.bisected();
@@ -255,12 +257,18 @@ impl Triangles {
         });
         let around = around.collect();
 
+        let Beyond { cells: beyond, edges: beside, vertices: diamonds } =
+            Beyond::new(&self, &edge_cells, &edge_vertices);
+
         mesh.add_map(cell, "vertices", vertex, 3, self.cells.into_flattened());
         let cell_edges = mesh.add_map(cell, "edges", edge, 3, self.sides.into_flattened());
         mesh.add_map(edge, "cells", cell, 2, edge_cells.into_flattened());
         mesh.add_map(edge, "vertices", vertex, 2, edge_vertices.into_flattened());
         let vertex_edges = mesh.add_map(vertex, "edges", edge, 6, rings.edges.into_flattened());
         mesh.add_map(vertex, "cells", cell, 6, rings.cells.into_flattened());
+        mesh.add_map(cell, "cells", cell, 3, beyond.into_flattened());
+        mesh.add_map(edge, "edges", edge, 4, beside.into_flattened());
+        mesh.add_map(edge, "diamond", vertex, 4, diamonds.into_flattened());
         let places =
             |points: Vec<Point>| Data::F64(points.into_iter().flat_map(|point| scaled(point, radius)).collect());
         let directions = |points: Vec<Point>| Data::F64(points.into_flattened());
@@ -276,6 +284,44 @@ impl Triangles {
         mesh.add_slot_field("orientation", cell_edges, Data::I32(outwards));
         mesh.add_slot_field("orientation", vertex_edges, Data::I32(around));
         mesh
+    }
+}
+
+/// What is beyond the edges of cells.
+struct Beyond {
+    /// Of each cell the one beyond its k-th edge.
+    cells: Vec<[i32; 3]>,
+    /// Of each edge the others of its first cell, counter-clockwise, and of its second.
+    edges: Vec<[i32; 4]>,
+    /// Of each edge its ends, and the corners opposite to it in its first cell and in its second.
+    vertices: Vec<[i32; 4]>,
+}
+
+impl Beyond {
+    fn new(triangles: &Triangles, edge_cells: &[[i32; 2]], edge_vertices: &[[i32; 2]]) -> Self {
+        let other = |side: i32, own: i32| {
+            let [first, second] = edge_cells[side as usize];
+            if first == own { second } else { first }
+        };
+        let cells =
+            triangles.sides.par_iter().enumerate().map(|(own, sides)| sides.map(|side| other(side, own as i32)));
+        // Where an edge stands in a cell: the next two sides are the others, and the corner behind the next one is not one of its ends.
+        let place = |cell: i32, edge: usize| {
+            let sides = &triangles.sides[cell as usize];
+            sides.iter().position(|&side| side as usize == edge).unwrap_or(0)
+        };
+        let edges = edge_cells.par_iter().enumerate().map(|(edge, cells)| {
+            let [a, b] = cells.map(|cell| {
+                let (sides, at) = (&triangles.sides[cell as usize], place(cell, edge));
+                [sides[(at + 1) % 3], sides[(at + 2) % 3]]
+            });
+            [a[0], a[1], b[0], b[1]]
+        });
+        let vertices = edge_cells.par_iter().zip(edge_vertices).enumerate().map(|(edge, (cells, ends))| {
+            let [a, b] = cells.map(|cell| triangles.cells[cell as usize][(place(cell, edge) + 2) % 3]);
+            [ends[0], ends[1], a, b]
+        });
+        Self { cells: cells.collect(), edges: edges.collect(), vertices: vertices.collect() }
     }
 }
 

@@ -257,6 +257,26 @@ fn stand_as_said(mesh: &Mesh, radius: f64) {
             assert!([slot, (slot + 1) % 3].iter().all(|&at| ends.contains(&cell_vertices.row(cell)[at])));
         }
     }
+    // Beyond side k stands the cell that has it, too; a diamond is made of its two cells.
+    let [beyond, beside] = [map(mesh, "cell", "cells"), map(mesh, "edge", "edges")];
+    let diamond = map(mesh, "edge", "diamond");
+    for cell in 0..size(mesh, "cell") {
+        for slot in 0..3 {
+            let both = cells.row(cell_edges.row(cell)[slot] as usize);
+            assert!(both.contains(&(cell as i32)) && both.contains(&beyond.row(cell)[slot]));
+            assert_ne!(beyond.row(cell)[slot], cell as i32);
+        }
+    }
+    for edge in 0..size(mesh, "edge") {
+        assert_eq!(diamond.row(edge)[..2], *vertices.row(edge));
+        for (number, &cell) in cells.row(edge).iter().enumerate() {
+            let corner = diamond.row(edge)[2 + number];
+            assert!(cell_vertices.row(cell as usize).contains(&corner) && !vertices.row(edge).contains(&corner));
+            let own = cell_edges.row(cell as usize);
+            let at = own.iter().position(|&side| side as usize == edge).unwrap();
+            assert_eq!(beside.row(edge)[2 * number..][..2], [own[(at + 1) % 3], own[(at + 2) % 3]]);
+        }
+    }
     let (around, between) = (map(mesh, "vertex", "edges"), map(mesh, "vertex", "cells"));
     for vertex in 0..size(mesh, "vertex") {
         let count = around.row(vertex).iter().filter(|&&edge| edge != HOLE).count();
