@@ -111,6 +111,13 @@ fn sweeps_carry_numbers_of_single_precision() {
     const GRID: Grid = Grid::rows(20, 10, 9);
     let draw = |seed| numbers(seed).into_iter().filter(|own| own.abs() > 0.1 && own.abs() < 2.0).take(1800);
     let (a, d): (Vec<f32>, Vec<f32>) = (draw(4).collect(), draw(5).collect());
+    // Said of each value, and found out from what it is made of.
+    for typed in [": vp", ""] {
+        sweeps_as_said(typed, &a, &d, GRID);
+    }
+}
+
+fn sweeps_as_said(typed: &str, a: &[f32], d: &[f32], grid: Grid) {
     let text = "type vp = f32
     stencil solve { in a, d: vp; out x: vp
         sweep k up {
@@ -120,20 +127,21 @@ fn sweeps_carry_numbers_of_single_precision() {
         }
         sweep k down { x = if k == nk-1 { dp } else { dp - cp * x[k+1] } }
     }";
-    let result = output(&problem(&lowered("mixed", text)[0], GRID, &[("a", &a), ("d", &d)]), "x");
-    let columns = GRID.ni * GRID.nj;
+    let text = text.replace(": vp =", &format!("{typed} ="));
+    let result = output(&problem(&lowered("mixed", &text)[0], grid, &[("a", a), ("d", d)]), "x");
+    let columns = grid.ni * grid.nj;
     for column in 0..columns {
         let at = |k: usize| k * columns + column;
-        let (mut cp, mut dp) = (vec![0.0f32; GRID.nk], vec![0.0f32; GRID.nk]);
-        for k in 0..GRID.nk {
+        let (mut cp, mut dp) = (vec![0.0f32; grid.nk], vec![0.0f32; grid.nk]);
+        for k in 0..grid.nk {
             let (a, d) = (a[at(k)], d[at(k)]);
             let m = if k == 0 { 1.0 / (a + 3.0) } else { 1.0 / (a + 3.0 - a * cp[k - 1]) };
             cp[k] = 0.3 * m;
             dp[k] = if k == 0 { d * m } else { (d - a * dp[k - 1]) * m };
         }
-        let mut x = dp[GRID.nk - 1];
-        for k in (0..GRID.nk).rev() {
-            x = if k == GRID.nk - 1 { dp[k] } else { dp[k] - cp[k] * x };
+        let mut x = dp[grid.nk - 1];
+        for k in (0..grid.nk).rev() {
+            x = if k == grid.nk - 1 { dp[k] } else { dp[k] - cp[k] * x };
             assert_eq!(result[at(k)].to_bits(), x.to_bits(), "column {column}, level {k}");
         }
     }
@@ -187,4 +195,16 @@ fn over_a_mesh_the_same_holds() {
             assert_eq!(data.get(cell), expected, "cell {cell}");
         }
     }
+}
+
+/// A value of a sweep that is made of written numbers alone is `real`, whatever else there is.
+#[test]
+fn numbers_that_are_written_make_no_single_precision_by_themselves() {
+    let text = "type vp = f32
+    stencil s { in a: vp; out r; sweep k up { let n = if k == 0 { 0.1 } else { n[k-1] * 1.1 } }; r = n + 0 * real(a) }";
+    let a = vec![1.0f32; 3];
+    let problem = problem(&lowered("mixed", text)[0], Grid::rows(1, 1, 3), &[("a", &a)]);
+    let field = problem.stencil.field_named("r").unwrap();
+    let Data::F64(numbers) = interpreted(&problem).unwrap().swap_remove(field.index()).unwrap() else { panic!() };
+    assert_eq!(numbers, [0.1, 0.1 * 1.1, 0.1 * 1.1 * 1.1]);
 }

@@ -207,6 +207,18 @@ fn no_absolute_value_is_of_a_choice_between_numbers() {
     }
 }
 
+/// NVVM 13.0 forgets it where one of them is no number, but not negative: each has its own absolute value.
+#[test]
+fn an_absolute_value_of_a_choice_with_a_number_is_one_of_each() {
+    let text = "stencil s { in a; out b; b = abs(-(if a > 0.25 { -abs(a) } else { 0.0 })) }";
+    let stencil = plan::prepare(&lowered("of_each", text)[0], Precision::F32, true);
+    let plan = plan::plan(&stencil, &Choices { precision: Precision::F32, ..Choices::default() }, None).unwrap();
+    let text = cuda::print(&plan).unwrap().text;
+    let (_, kernel) = text.split_once("__global__").unwrap();
+    assert!(kernel.contains("? fabsf(") && kernel.contains(": 0.0f"), "{text}");
+    assert!(!kernel.contains("fabsf(a[c] >") && !kernel.contains("fabsf(-(a"), "{text}");
+}
+
 /// Of a dozen branches around loads, ptxas 13.0 keeps the barriers at which lanes meet again where lanes that come late lose them.
 #[test]
 fn what_the_lanes_at_the_edges_load_takes_no_branches() {

@@ -28,6 +28,8 @@ pub struct File {
     pub items: Vec<Item>,
     /// The names that it has for types.
     pub types: BTreeMap<String, Stored>,
+    /// Whether its text names single precision anywhere.
+    pub names_single: bool,
     /// What the call says of them: `--type vp=f64`; nothing if they are what the text says.
     pub given_types: String,
     /// Where calls are computed, by these.

@@ -82,6 +82,12 @@ impl Source {
                     None => refusal.help(format!("its types are {}", names.collect::<Vec<_>>().join(", "))),
                 });
             };
+            let said = self.slice(*place).trim();
+            if !["real", "f32", "f64"].contains(&said) {
+                let refusal =
+                    Refusal::new(format!("`{name}` is `{said}`: its numbers do not become `{}`", stored.name()));
+                return Err(refusal.help("a call says how precise numbers are that are real already"));
+            }
             places.push((*place, stored.name()));
         }
         // From the end, so that places before stay where they are.

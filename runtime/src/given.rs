@@ -138,6 +138,7 @@ pub fn parameter(param: &Param, text: &str, precision: Precision) -> Result<Valu
     match param.kind {
         Kind::Real => {
             let number = text.parse().map_err(|_| none("a number such as 0.5"))?;
+            let precision = if param.is_single { Precision::F32 } else { precision };
             real(param, text, number, precision).map(Value::Real)
         }
         Kind::Int => text.parse().map(Value::Int).map_err(|_| none("a whole number of 32 bits such as 3")),
@@ -303,6 +304,7 @@ mod tests {
             name: "p".to_owned(),
             doc: stencilc_compiler::text::FreeText::default(),
             kind,
+            is_single: false,
             default: None,
             span: Span::default(),
         };

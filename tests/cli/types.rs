@@ -52,3 +52,26 @@ fn what_a_call_says_wrongly_is_told() {
     let told = folder.transcript(&["check mixed.stn --type vp=real"]);
     assert!(told.contains("parts/types.stn:2:"), "{told}");
 }
+
+/// A test computes with fields and parameters as the stencil does, on grids and over meshes.
+#[test]
+fn tests_compute_as_stencils_do() {
+    let folder = Folder::new();
+    let text = "type vp = f32
+mesh tri { set node, cell; map cell.nodes -> node[3] }
+stencil s { in u: vp; param p: f32; out x; out y: vp; x = u * 0.1; y = p * u }
+stencil m over tri.cell { in u: vp on node; param p: f32; out x; x = p * u[nodes.1] * 0.1 }
+test \"on a grid\" { grid(4, 4, 2)
+    s { u = 0.1 * i; p = 0.3 }
+    expect x == u * 0.1 && y == p * u && real(p) == real(f32(0.3)) && real(y * 0.1) == real(f32(y) * 0.1)
+}
+test \"over a mesh\" { mesh triangles(3, 2)
+    m { u = 0.1 * i; p = 0.3 }
+    expect x == p * u[nodes.1] * 0.1
+}
+";
+    fs::write(folder.path("own.stn"), text).unwrap();
+    for precision in ["f64", "f32"] {
+        folder.done(&format!("test own.stn --precision {precision}"));
+    }
+}

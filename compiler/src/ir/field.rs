@@ -87,6 +87,8 @@ pub struct Field {
     pub place: Place,
     /// How it is stored.
     pub stored: Stored,
+    /// Whether one computes with its numbers in single precision, whatever `real` is.
+    pub is_single: bool,
     /// What random test data is drawn from: low included, high not.
     pub range: Option<(f64, f64)>,
     /// Where it is declared.

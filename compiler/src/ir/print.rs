@@ -44,7 +44,16 @@ impl Stencil {
         }
         let stored = Stored::of(print.body.kind());
         let (name, doc) = ("printed".to_owned(), print.label.clone());
-        let field = fields.add(Field { name, doc, role: Role::Out, place, stored, range: None, span: print.span });
+        let field = fields.add(Field {
+            name,
+            doc,
+            role: Role::Out,
+            place,
+            stored,
+            is_single: false,
+            range: None,
+            span: print.span,
+        });
         let carried = self.stores.iter().chain(&self.spare).filter_map(|store| {
             let field = handles[store.field.index()].filter(|_| self.fields[store.field].role == Role::Carried)?;
             Some(Store { field, ..store.clone() })

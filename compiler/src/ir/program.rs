@@ -251,7 +251,7 @@ impl Variable {
     /// It as a field.
     pub fn field(&self, role: Role) -> Field {
         let Variable { name, doc, place, stored, range, span, .. } = self.clone();
-        Field { name, doc, role, place, stored, range, span }
+        Field { name, doc, role, place, stored, is_single: false, range, span }
     }
 }
 

@@ -15,6 +15,8 @@ pub struct Param {
     pub doc: FreeText,
     /// What it is.
     pub kind: Kind,
+    /// Whether it is rounded to single precision, whatever `real` is.
+    pub is_single: bool,
     /// Its value if none is given: a body without reads.
     pub default: Option<Body>,
     /// Where it is declared.

@@ -115,8 +115,8 @@ impl Scalar {
 }
 
 /// The absolute value of a choice between numbers, made of theirs: ptxas (13.0, for sm_80 to sm_100) takes `-|c ? 0 : -1|` for `c ? 0 : -1`,
-/// which is 0 and not -0, and `|c ? -0 : 1|` for `c ? -0 : 1`. Of a choice with anything else it does not know the sign. NVVM finds a choice
-/// behind a change of sign or of type, too.
+/// which is 0 and not -0, and `|c ? -0 : 1|` for `c ? -0 : 1`; NVVM takes `|c ? |a| : -0|` for `c ? |a| : -0`, and finds such choices behind a
+/// change of sign or of type, too. Of a choice without a number neither knows the sign.
 fn magnitude(own: &mut Builder, value: ValueId) -> Option<ValueId> {
     let known = &own.kernel().values[value];
     let (operation, kind) = (known.operation.clone(), known.kind);
@@ -128,7 +128,16 @@ fn magnitude(own: &mut Builder, value: ValueId) -> Option<ValueId> {
     }
     match operation {
         Operation::Choose(condition, yes, no) => {
-            let (yes, no) = (magnitude_of_one(own, yes)?, magnitude_of_one(own, no)?);
+            let of_numbers = [magnitude_of_one(own, yes), magnitude_of_one(own, no)];
+            if of_numbers == [None, None] {
+                return None;
+            }
+            let of_any = |own: &mut Builder, number: Option<ValueId>, value: ValueId| {
+                let function = Function::Scalar(ir::Function::Abs, Math::Own);
+                number.unwrap_or_else(|| own.call(function, vec![value], kind))
+            };
+            let yes = of_any(own, of_numbers[0], yes);
+            let no = of_any(own, of_numbers[1], no);
             Some(own.choose(condition, yes, no))
         }
         Operation::Negate(of) => magnitude(own, of),

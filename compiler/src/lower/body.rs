@@ -28,12 +28,19 @@ pub(super) struct Size {
     chains: Vec<u32>,
     /// Whether each definition differs from column to column, or from element to element.
     varying: Vec<bool>,
+    /// How each definition is rounded.
+    roundings: Vec<Rounding>,
 }
 
 impl Size {
     /// Whether a definition differs from column to column, or from element to element.
     pub fn varies(&self, def: DefId) -> bool {
         self.varying[def.index()]
+    }
+
+    /// How a definition is rounded.
+    pub fn rounding(&self, def: DefId) -> Rounding {
+        self.roundings[def.index()]
     }
 }
 
@@ -171,7 +178,7 @@ impl Lowering<'_> {
         self.size.chains.push(chain);
         let varies = body.any(&self.size.varying, |node| varies_across(&self.stencil, node));
         self.size.varying.push(varies);
-        self.roundings.add(if origin == Origin::Constant { Rounding::Any } else { rounding });
+        self.size.roundings.push(if origin == Origin::Constant { Rounding::Any } else { rounding });
         self.tie(&body);
         self.constants.known.add(&body, origin);
         let over = self.other_set().filter(|_| origin != Origin::Constant);

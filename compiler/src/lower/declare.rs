@@ -13,7 +13,7 @@ use crate::text::FreeText;
 
 /// A field without documentation and range.
 pub(super) fn new_field(name: &str, role: Role, place: Place, stored: Stored, span: Span) -> Field {
-    Field { name: name.to_owned(), doc: FreeText::default(), role, place, stored, range: None, span }
+    Field { name: name.to_owned(), doc: FreeText::default(), role, place, stored, is_single: false, range: None, span }
 }
 
 impl<'a> Lowering<'a> {
@@ -23,9 +23,7 @@ impl<'a> Lowering<'a> {
         // A name of the file's for a type says how one computes with it, too.
         let is_single = fields.typed.is_some_and(|typed| typed.is_named && typed.stored == Stored::F32);
         for name in &fields.names {
-            if let Some(field) = self.add_field(name, declared.clone()).filter(|_| is_single) {
-                self.roundings.narrow(field);
-            }
+            self.add_field(name, Field { is_single, ..declared.clone() });
         }
     }
 
@@ -204,12 +202,12 @@ impl<'a> Lowering<'a> {
             Some(default) => Some(self.constant_body(default, Some(kind), &name.text)?),
             None => None,
         };
-        let param = Param { name: name.text.clone(), doc: FreeText::new(&params.doc), kind, default, span: name.span };
-        let id = self.stencil.params.add(param);
-        if params.typed.is_some_and(|typed| typed.stored == Stored::F32) {
-            self.roundings.narrow_param(id);
+        let is_single = params.typed.is_some_and(|typed| typed.stored == Stored::F32);
+        if let (Some(body), true) = (&default, is_single) {
+            self.check_single(body, &name.text)?;
         }
-        Some(id)
+        let (doc, span) = (FreeText::new(&params.doc), name.span);
+        Some(self.stencil.params.add(Param { name: name.text.clone(), doc, kind, is_single, default, span }))
     }
 
     /// Does something where everything must be constant.

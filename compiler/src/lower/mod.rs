@@ -48,8 +48,6 @@ struct Lowering<'a> {
     stencil: Stencil,
     /// The bodies under construction; the last is being written.
     bodies: Vec<rounding::Writing>,
-    /// How wide named values are.
-    roundings: rounding::Roundings,
     size: body::Size,
     /// The functions being called, innermost last.
     calls: Vec<call::Call>,
@@ -90,7 +88,6 @@ impl<'a> Lowering<'a> {
             scope: Scope::default(),
             stencil: Stencil { name: name.to_owned(), doc: FreeText::new(doc), ..Stencil::default() },
             bodies: Vec::new(),
-            roundings: rounding::Roundings::default(),
             size: body::Size::default(),
             calls: Vec::new(),
             constants: constant::Constants::default(),

@@ -33,6 +33,9 @@ impl<'a> Lowering<'a> {
             _ => {}
         }
         let bound = self.resolve(name, span)?;
+        if self.is_over_mesh() {
+            self.check_named_here(name, &bound, span)?;
+        }
         self.place_value(bound, span)
     }
 
@@ -135,7 +138,7 @@ impl<'a> Lowering<'a> {
                     Alias::Int(x) => Node::Int(x),
                 };
                 match &node {
-                    Node::Param(param) if self.roundings.is_narrow(*param) => {
+                    Node::Param(param) if self.stencil.params[*param].is_single => {
                         let whole = self.append(node, kind, span, Rounding::Real)?;
                         self.node(Node::ToSingle(whole), kind, span)
                     }

@@ -8,6 +8,7 @@ use super::value::Nodes;
 use super::{Found, Lowering};
 use crate::ast;
 use crate::diagnostic::{Diagnostic, wrong};
+use crate::ir::scalar::Value;
 use crate::ir::{Body, Function, Handle, Kind, Node, NodeId, Origin, Stored};
 use crate::source::Span;
 
@@ -32,49 +33,6 @@ pub(super) struct Writing {
     pub roundings: Vec<Rounding>,
 }
 
-/// What values that have names are, by what stands for them.
-#[derive(Clone, Default)]
-pub(super) struct Roundings {
-    /// Of each definition.
-    defs: Vec<Rounding>,
-    /// The fields that hold numbers of single precision, by what their declaration says one computes with.
-    single: std::collections::BTreeSet<crate::ir::FieldId>,
-    /// The parameters that are rounded to it.
-    params: std::collections::BTreeSet<crate::ir::ParamId>,
-}
-
-impl Roundings {
-    /// Says what the next definition is.
-    pub fn add(&mut self, rounding: Rounding) {
-        self.defs.push(rounding);
-    }
-
-    /// Says that a field's numbers are of single precision.
-    pub fn narrow(&mut self, field: crate::ir::FieldId) {
-        self.single.insert(field);
-    }
-
-    /// Says that a parameter is rounded to it.
-    pub fn narrow_param(&mut self, param: crate::ir::ParamId) {
-        self.params.insert(param);
-    }
-
-    /// Whether a parameter is.
-    pub fn is_narrow(&self, param: crate::ir::ParamId) -> bool {
-        self.params.contains(&param)
-    }
-
-    /// Whether a field's numbers are of single precision.
-    pub fn is_single(&self, field: crate::ir::FieldId) -> bool {
-        self.single.contains(&field)
-    }
-
-    /// What a definition is.
-    pub fn of(&self, def: crate::ir::DefId) -> Rounding {
-        self.defs[def.index()]
-    }
-}
-
 impl Lowering<'_> {
     /// The rounding of a node of the body being written.
     pub(super) fn rounding(&self, node: NodeId) -> Rounding {
@@ -86,8 +44,9 @@ impl Lowering<'_> {
         let rounding = match &node {
             Node::Real(_) | Node::ToReal(_) => Rounding::Any,
             Node::ToSingle(_) => Rounding::Single,
-            Node::Read { field, .. } if self.roundings.is_single(*field) => Rounding::Single,
-            Node::Use { def, .. } => self.roundings.of(*def),
+            Node::Read { field, .. } if self.stencil.fields[*field].is_single => Rounding::Single,
+            Node::Read { field, .. } if self.is_unsure(*field) => Rounding::Any,
+            Node::Use { def, .. } => self.size.rounding(*def),
             Node::Negate(_) | Node::Binary(..) | Node::Compare(..) | Node::Call(..) | Node::Choose { .. } => {
                 return self.met(node, span);
             }
@@ -138,10 +97,32 @@ impl Lowering<'_> {
         if stored != Stored::F64 {
             return Some(());
         }
-        let found = Diagnostic::error(span, "one computes in `real` or in `f32`").label("write `real`");
+        let given = !self.file.given_types.is_empty();
+        let label = if given { "give `real` by --type" } else { "write `real`" };
+        let found = Diagnostic::error(span, "one computes in `real` or in `f32`").label(label);
         self.report(found.help(
             "`real` is double precision unless `--precision f32` makes it single; `f64` says how a field is stored",
         ))
+    }
+
+    /// Reports a constant that single precision cannot hold.
+    pub(super) fn check_single(&mut self, body: &Body, name: &str) -> Found<()> {
+        let Some(Value::Real(number)) = self.constants.folded.value(&self.stencil, body) else { return Some(()) };
+        let single = number as f32;
+        if !number.is_finite() || single.is_finite() && (single != 0.0 || number == 0.0) {
+            return Some(());
+        }
+        let what = if single.is_finite() { "small" } else { "large" };
+        let message = format!("this is too {what} for `{name}`, which is of single precision");
+        let bounds = "numbers of single precision are between about 1e-45 and 3.4e38";
+        self.report(
+            wrong(
+                body.span_of(body.root()),
+                message,
+                if single.is_finite() { "becomes 0" } else { "becomes infinite" },
+            )
+            .help(bounds),
+        )
     }
 
     /// A number as one of a type.

@@ -75,7 +75,10 @@ impl<'a> Globals<'a> {
     pub fn collect(file: &'a ast::File, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut globals = Self { file, names: HashMap::new(), guesses: Cell::new(GUESSES) };
         let mut add = |name: &'a ast::Name, global| {
-            if let Some(taken) = taken(name) {
+            if let (Global::Type(_), Some(_)) = (&global, Stored::named(&name.text)) {
+                let found = Diagnostic::error(name.span, format!("the name `{}` is taken: it is a type", name.text));
+                diagnostics.push(found.label("choose another name"));
+            } else if let Some(taken) = taken(name) {
                 diagnostics.push(taken);
             } else if let Some((_, before)) = globals.names.get(name.text.as_str()) {
                 diagnostics.push(twice(name, *before));

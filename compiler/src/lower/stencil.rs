@@ -116,6 +116,14 @@ impl<'a> Lowering<'a> {
     /// `print(...)`
     pub(super) fn print(&mut self, print: &'a ast::Print) {
         if let Some(body) = self.body(|own| own.scalar(print.value)) {
+            let moves = |node: &ir::Node| matches!(node, ir::Node::Read { by: Some(_), .. });
+            let defs = self.stencil.of_defs(|body, defs| body.any(defs, moves));
+            if body.any(&defs, moves) {
+                let found =
+                    Diagnostic::error(print.span, "a `print` shows nothing that is read on a level that is data");
+                let found = found.label("whether there is that level is asked of outputs alone");
+                return self.tell(found.help("assign it to an output, and look at that"));
+            }
             self.show(print.label.clone(), print.span, body);
         }
     }

@@ -19,7 +19,7 @@ use crate::ir::{
 };
 use crate::source::Span;
 use crate::text::FreeText;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The most sweeps of one stencil.
 const SWEEPS: usize = 16;
@@ -37,6 +37,8 @@ pub(super) struct Sweeps {
     fields: HashMap<FieldId, SweepId>,
     /// The values of outputs that sweeps assign.
     outputs: HashMap<FieldId, DefId>,
+    /// Fields read ahead of their names, of which it is not known yet how they are rounded.
+    unsure: HashSet<FieldId>,
 }
 
 /// How a definition depends on sweeps; what depends on several does so as on the last of these.
@@ -67,10 +69,12 @@ struct Ahead {
     span: Span,
     /// What it is taken to be.
     assumed: Value<Kind>,
-    /// Whether it is said to be of single precision.
-    is_single: bool,
+    /// How it is taken to be rounded, if it is real.
+    rounding: Rounding,
     /// What it turned out to be.
     found: Option<Value<Kind>>,
+    /// How it turned out to be rounded.
+    rounded: Rounding,
     /// Its fields, if it was read before it was defined.
     fields: Option<Value<FieldId>>,
     /// Whether anything but its own value was made of it before.
@@ -95,12 +99,21 @@ impl<'a> Lowering<'a> {
             return self.tell(found.help("split the stencil in two, and store what is between them"));
         }
         let mut assumed: BTreeMap<String, Value<Kind>> = BTreeMap::new();
-        let mut rounds = sweep.statements.len() + 2;
+        // Where numbers of single precision are about, a value that is made of itself and of these is one: first it takes what it meets.
+        let start = if self.file.names_single { Rounding::Any } else { Rounding::Real };
+        let mut roundings: BTreeMap<String, Rounding> = BTreeMap::new();
+        let mut rounds = 2 * sweep.statements.len() + 3;
         loop {
             let mut attempt = self.clone();
-            let names = attempt.attempt(sweep, &assumed);
+            let names = attempt.attempt(sweep, &assumed, &roundings, start);
             let is_unsettled = |ahead: &Ahead| {
-                ahead.fields.is_some() && ahead.found.as_ref().is_some_and(|found| *found != ahead.assumed)
+                let is_other = ahead.found.as_ref().is_some_and(|found| *found != ahead.assumed);
+                let is_unsure = match ahead.rounding {
+                    Rounding::Any => true,
+                    Rounding::Single => ahead.rounded != Rounding::Single,
+                    Rounding::Real => false,
+                };
+                ahead.fields.is_some() && ahead.found.is_some() && (is_other || is_unsure)
             };
             let unsettled = names.values().find(|ahead| is_unsettled(ahead)).map(|ahead| ahead.span);
             rounds -= 1;
@@ -112,19 +125,34 @@ impl<'a> Lowering<'a> {
                 }
                 return;
             }
-            assumed.extend(names.into_iter().filter_map(|(name, ahead)| Some((name, ahead.found?))));
+            for (name, ahead) in names {
+                let rounding = match (ahead.rounding, ahead.rounded) {
+                    (Rounding::Any | Rounding::Single, Rounding::Single) => Rounding::Single,
+                    _ => Rounding::Real,
+                };
+                roundings.insert(name.clone(), rounding);
+                assumed.extend(ahead.found.map(|found| (name, found)));
+            }
         }
     }
 
     /// Writes a sweep, with names taken to be what is assumed.
-    fn attempt(&mut self, sweep: &'a ast::Sweep, assumed: &BTreeMap<String, Value<Kind>>) -> BTreeMap<String, Ahead> {
+    fn attempt(
+        &mut self,
+        sweep: &'a ast::Sweep,
+        assumed: &BTreeMap<String, Value<Kind>>,
+        roundings: &BTreeMap<String, Rounding>,
+        start: Rounding,
+    ) -> BTreeMap<String, Ahead> {
         let direction = sweep.direction;
         let id = self.stencil.sweeps.add(Sweep { direction, span: sweep.span });
         let mut names = BTreeMap::new();
         for (name, value) in sweep.statements.iter().flat_map(defined) {
             let assumed = assumed.get(&name.text).cloned().unwrap_or_else(|| self.guess(value));
-            let is_single = self.is_said_single(name, &sweep.statements);
-            let ahead = Ahead { span: name.span, assumed, is_single, found: None, fields: None, is_used: false };
+            let rounding = self.rounding_said(name, &sweep.statements);
+            let rounding = rounding.unwrap_or_else(|| roundings.get(&name.text).copied().unwrap_or(start));
+            let (span, rounded) = (name.span, Rounding::Real);
+            let ahead = Ahead { span, assumed, rounding, found: None, rounded, fields: None, is_used: false };
             names.entry(name.text.clone()).or_insert(ahead);
         }
         self.sweeps.current = Some(Current { id, direction, names, defining: None });
@@ -170,13 +198,21 @@ impl<'a> Lowering<'a> {
         names
     }
 
-    /// Whether a statement of a sweep says that a value is of single precision.
-    fn is_said_single(&self, name: &Name, statements: &[Statement]) -> bool {
-        statements.iter().any(|statement| match statement {
+    /// How a statement of a sweep says that a value is rounded, if it does.
+    fn rounding_said(&self, name: &Name, statements: &[Statement]) -> Option<Rounding> {
+        let of_type = |stored: Stored| match stored {
+            Stored::F32 => Rounding::Single,
+            Stored::Real | Stored::F64 | Stored::Int | Stored::Bool => Rounding::Real,
+        };
+        if let Some(field) = self.field_at(&name.text) {
+            let is_single = self.stencil.fields[field].is_single;
+            return Some(if is_single { Rounding::Single } else { Rounding::Real });
+        }
+        statements.iter().find_map(|statement| match statement {
             Statement::Let(ast::Let { names, typed: Some(typed), .. }) => {
-                typed.stored == Stored::F32 && names.iter().any(|own| own.text == name.text)
+                names.iter().any(|own| own.text == name.text).then(|| of_type(typed.stored))
             }
-            _ => self.field_at(&name.text).is_some_and(|field| self.roundings.is_single(field)),
+            _ => None,
         })
     }
 
@@ -239,6 +275,24 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// How what has a name is rounded, if it is real.
+    fn rounding_of_alias(&self, alias: &Alias) -> Rounding {
+        match alias {
+            Alias::Field(field, ..) | Alias::Slots(field, ..) | Alias::Ahead(field, _) => {
+                if self.stencil.fields[*field].is_single { Rounding::Single } else { Rounding::Real }
+            }
+            Alias::Def(def, _) => self.size.rounding(*def),
+            Alias::Param(param) if self.stencil.params[*param].is_single => Rounding::Single,
+            Alias::Param(_) => Rounding::Real,
+            Alias::Int(_) => Rounding::Any,
+        }
+    }
+
+    /// Whether it is not known yet how a value of a sweep is rounded.
+    pub(super) fn is_unsure(&self, field: FieldId) -> bool {
+        self.sweeps.unsure.contains(&field)
+    }
+
     /// Whether a name stands for a value that the sweep being written defines below.
     pub(super) fn is_ahead(&self, name: &str) -> bool {
         let ahead = self.sweeps.current.as_ref().and_then(|current| current.names.get(name));
@@ -255,10 +309,13 @@ impl<'a> Lowering<'a> {
         let (id, ahead) = (current.id, current.names.get_mut(name)?);
         ahead.is_used |= !is_own;
         let known = ahead.fields.clone();
-        let (assumed, span, is_single) = (ahead.assumed.clone(), ahead.span, ahead.is_single);
+        let (assumed, span, rounding) = (ahead.assumed.clone(), ahead.span, ahead.rounding);
         let fields = known.unwrap_or_else(|| assumed.map(|kind| self.add_carried(name, kind, span, id)));
-        if is_single {
-            fields.clone().map(|field| self.roundings.narrow(field));
+        for field in fields.clone().into_parts() {
+            self.stencil.fields[field].is_single = rounding == Rounding::Single;
+            if rounding == Rounding::Any {
+                self.sweeps.unsure.insert(field);
+            }
         }
         self.sweeps.current.as_mut()?.names.get_mut(name)?.fields = Some(fields.clone());
         Some(fields.map(|field| Alias::Ahead(field, Path::default())))
@@ -274,10 +331,14 @@ impl<'a> Lowering<'a> {
     /// Notes what a name of the sweep being written turned out to be; nothing if it is broken.
     pub(super) fn sweep_defines(&mut self, name: &str, bound: Option<&Bound>) {
         let kinds = bound.map(|bound| bound.clone().map(|alias| self.kind_of_alias(&alias)));
+        let parts = bound.cloned().map(Value::into_parts).unwrap_or_default();
+        let all = |rounding: Rounding| parts.iter().all(|alias| self.rounding_of_alias(alias) == rounding);
+        let rounded = if all(Rounding::Single) { Rounding::Single } else { Rounding::Real };
         let Some(current) = &mut self.sweeps.current else { return };
         let id = current.id;
         let Some(ahead) = current.names.get_mut(name).filter(|ahead| ahead.found.is_none()) else { return };
         ahead.found = Some(kinds.unwrap_or_else(|| ahead.assumed.clone()));
+        ahead.rounded = rounded;
         let fields = ahead.fields.clone();
         let (Some(fields), Some(bound)) = (fields, bound.cloned()) else { return };
         for (field, alias) in fields.into_parts().into_iter().zip(bound.into_parts()) {
@@ -304,9 +365,7 @@ impl<'a> Lowering<'a> {
         let own = &self.stencil.defs[def];
         let (name, kind, span) = (own.name.clone(), own.body.kind(), own.body.span_of(own.body.root()));
         let field = self.add_carried(&name, kind, span, sweep);
-        if self.roundings.of(def) == Rounding::Single {
-            self.roundings.narrow(field);
-        }
+        self.stencil.fields[field].is_single = self.size.rounding(def) == Rounding::Single;
         let body = single(Node::Use { def, path: Path::default() }, kind, span);
         self.add_store(Store { field, body, sweep: Some(sweep) });
         self.sweeps.carried.insert(def, field);
@@ -357,7 +416,7 @@ impl<'a> Lowering<'a> {
                 body.add(Node::ToSingle(root), Kind::Real, span);
             }
             let kind = body.kind();
-            let rounding = if self.roundings.is_single(field) { Rounding::Single } else { Rounding::Real };
+            let rounding = if self.stencil.fields[field].is_single { Rounding::Single } else { Rounding::Real };
             let Some(def) = self.add_def(body, rounding, &declared.name, Origin::Let) else { return };
             self.sweeps.outputs.insert(field, def);
             self.sweep_defines(&declared.name, Some(&Value::One(Alias::Def(def, Path::default()))));

@@ -59,8 +59,9 @@ fn parsed(source: &Source) -> Result<File, Diagnostic> {
     let mut pairs = grammatical(&source.text)?;
     let own = files.first().map_or("", |own| &source.text[own.clone()]);
     let imported_from = source.imported_from();
-    let given_types = source.types.clone();
-    let file = File { warnings: division::lost_divisions(own), imported_from, given_types, ..File::default() };
+    let (given_types, names_single) = (source.types.clone(), source.text.contains(Stored::F32.name()));
+    let file =
+        File { warnings: division::lost_divisions(own), imported_from, given_types, names_single, ..File::default() };
     let mut builder = Builder { text: &source.text, file, depths: Vec::new(), rests: rest::Rests::default() };
     let items: Vec<Node> = pairs.next().iter().flat_map(|file| parts(file, Rule::item)).collect();
     // A type may be used above its line.

@@ -23,13 +23,19 @@ impl Builder<'_> {
             Rule::made => TestPart::Made(word(pair, Rule::ident)?, self.values(pair)?, at),
             Rule::depth => TestPart::Depth(self.value(pair)?, at),
             Rule::zoned => TestPart::Zone(word(pair, Rule::ident)?, self.value(pair)?, at),
-            Rule::r#let => match part(pair, Rule::place).or_else(|| part(pair, Rule::typed)) {
-                None => TestPart::Let(self.binding(pair)?),
-                Some(said) => {
-                    let found = wrong(span(&said), "a `let` of a test is what its value is, on each set", "too much");
+            Rule::r#let => {
+                let (place, typed) = (part(pair, Rule::place), part(pair, Rule::typed));
+                let what = if place.is_some() {
+                    "set is said: it is what it says, on each"
+                } else {
+                    "type is said: `f32(a)` converts"
+                };
+                if let Some(said) = place.or(typed) {
+                    let found = wrong(span(&said), format!("of a `let` of a test no {what}"), "too much");
                     return Err(found.help("leave this out"));
                 }
-            },
+                TestPart::Let(self.binding(pair)?)
+            }
             Rule::expect => TestPart::Expect(self.value(pair)?, at),
             _ => TestPart::TestedCall(TestedCall {
                 name: word(pair, Rule::ident)?,

@@ -41,7 +41,7 @@ impl<'a> Lowering<'a> {
             Some((param, _)) => *param,
             None => {
                 let (text, doc) = (format!("{SIZE}({})", name.text), FreeText::default());
-                let own = Param { name: text, doc, kind: Kind::Int, default: None, span };
+                let own = Param { name: text, doc, kind: Kind::Int, is_single: false, default: None, span };
                 let param = self.stencil.params.add(own);
                 self.sizes.push((param, set));
                 param

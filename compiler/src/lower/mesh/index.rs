@@ -101,6 +101,14 @@ impl<'a> Lowering<'a> {
             Value::One(alias) => Some(alias),
             Value::Many(aliases) => aliases.first(),
         };
+        // On a map, the way ends with one of its slots.
+        if let (Some(Alias::Slots(field, own, _)), Some(last)) = (first, path.hops().last())
+            && own.hops().is_empty()
+            && self.stencil.fields[*field].place.home.is_some_and(|home| home.map != Some(last.map))
+        {
+            let field = *field;
+            return self.no_slot(field, span);
+        }
         // On a map, the last slot is one of the value's own.
         let set = match (first, path.hops().split_last()) {
             (Some(Alias::Slots(..)), Some((last, _))) => mesh.maps[last.map].from,
@@ -187,10 +195,27 @@ impl<'a> Lowering<'a> {
         }
         let (there, here) = (&mesh.sets[home].name, &mesh.sets[own].name);
         let name = match alias {
-            Alias::Field(field, ..) => self.stencil.fields[*field].name.clone(),
-            Alias::Def(def, _) => self.stencil.defs[*def].name.clone(),
-            Alias::Slots(..) | Alias::Ahead(..) | Alias::Param(_) | Alias::Int(_) => "this".to_owned(),
+            Alias::Field(field, path, _) if path.hops().is_empty() => format!("`{}`", self.stencil.fields[*field].name),
+            Alias::Def(def, _) => format!("`{}`", self.stencil.defs[*def].name),
+            _ => "this".to_owned(),
         };
+        let found = Diagnostic::error(span, format!("{name} lives on `{there}`, and this is computed on `{here}`"));
+        self.report(found.label(format!("of which `{there}`?")).help(self.ways(home)))
+    }
+
+    /// The same of what has a name, which may stand for a field elsewhere.
+    pub(in crate::lower) fn check_named_here(&mut self, name: &str, bound: &Bound, span: Span) -> Found<()> {
+        let (mesh, own) = match self.site() {
+            Some(site) => site,
+            None => return Some(()),
+        };
+        let first = match bound {
+            Value::One(alias) => Some(alias),
+            Value::Many(aliases) => aliases.first(),
+        };
+        let Some(alias) = first.filter(|alias| !matches!(alias, Alias::Slots(..))) else { return Some(()) };
+        let Some(home) = self.home(alias).filter(|&home| home != own) else { return Some(()) };
+        let (there, here) = (&mesh.sets[home].name, &mesh.sets[own].name);
         let found = Diagnostic::error(span, format!("`{name}` lives on `{there}`, and this is computed on `{here}`"));
         self.report(found.label(format!("of which `{there}`?")).help(self.ways(home)))
     }

@@ -99,6 +99,11 @@ impl Lowering<'_> {
     /// A number of a field on a level that is data.
     pub(super) fn read_moved(&mut self, alias: &Alias, by: NodeId, span: Span) -> Found<NodeId> {
         self.check_here(alias, span)?;
+        if self.coordinates.is_some() {
+            let found = Diagnostic::error(span, "a test reads nothing on a level that is data");
+            let found = found.label("whether there is that level is asked of the stencil alone");
+            return self.report(found.help("let the stencil write it to an output, and expect something of that"));
+        }
         let Alias::Field(field, path, part) = alias else {
             let found = wrong(span, "a level that is data is one of a field", "not a field");
             return self.report(

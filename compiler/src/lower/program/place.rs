@@ -176,7 +176,7 @@ impl Part {
         let free = (1..).map(|n| if n == 1 { name.to_owned() } else { format!("{name}_{n}") });
         let name = free.into_iter().find(|name| !is_taken(name)).unwrap_or_default();
         let (kind, doc) = (Kind::Int, FreeText::default());
-        let param: ParamId = self.stencil.params.add(Param { name, doc, kind, default: None, span });
+        let param: ParamId = self.stencil.params.add(Param { name, doc, kind, is_single: false, default: None, span });
         self.passed.push(number.clone());
         body.append(&single(Node::Param(param), Kind::Int, span))
     }

@@ -63,7 +63,9 @@ impl<'a> Lowering<'a> {
     pub(super) fn set_param(&mut self, id: ParamId, value: ast::ExprId, stencil: &Stencil) {
         let own = &stencil.params[id];
         let body = self.constant_body(value, Some(own.kind), &own.name);
-        self.stencil.params[id].default = body.and_then(|body| self.finite(body, value, own));
+        let body = body.and_then(|body| self.finite(body, value, own));
+        self.stencil.params[id].default =
+            body.filter(|body| !own.is_single || self.check_single(body, &own.name).is_some());
     }
 
     /// What a parameter is set to, which is as finite as what `--set` gives.

@@ -43,11 +43,20 @@ pub(super) fn body(write: impl FnOnce(&mut Writer)) -> Body {
 
 pub(super) fn field(stencil: &mut Stencil, role: Role, place: Place, stored: Stored) -> FieldId {
     let name = format!("f{}", stencil.fields.len());
-    stencil.fields.add(Field { name, doc: Default::default(), role, place, stored, range: None, span: Span::default() })
+    stencil.fields.add(Field {
+        name,
+        doc: Default::default(),
+        role,
+        place,
+        stored,
+        is_single: false,
+        range: None,
+        span: Span::default(),
+    })
 }
 
 pub(super) fn param(kind: Kind) -> Param {
-    Param { name: String::new(), doc: Default::default(), kind, default: None, span: Span::default() }
+    Param { name: String::new(), doc: Default::default(), kind, is_single: false, default: None, span: Span::default() }
 }
 
 pub(super) fn define(stencil: &mut Stencil, write: impl FnOnce(&mut Writer)) -> DefId {

@@ -105,7 +105,7 @@ impl MeshProblem {
             };
             match is_drawn {
                 true => moving.fit(id, variable, &mut data, &bound),
-                false => moving.check(id, variable, &data, &bound)?,
+                false => moving.check(id, variable, &data, &program, &bound)?,
             }
             initial.insert(id, data);
         }
