@@ -178,7 +178,7 @@ impl Lowering<'_> {
         self.size.chains.push(chain);
         let varies = body.any(&self.size.varying, |node| varies_across(&self.stencil, node));
         self.size.varying.push(varies);
-        self.size.roundings.push(if origin == Origin::Constant { Rounding::Any } else { rounding });
+        self.size.roundings.push(rounding);
         self.tie(&body);
         self.constants.known.add(&body, origin);
         let over = self.other_set().filter(|_| origin != Origin::Constant);
