@@ -75,10 +75,9 @@ impl<'a> Cells<'a> {
         if main.map.to == set {
             return Ok((main, true));
         }
-        let to_corners = |to: usize| mesh.maps.iter().filter(move |map| map.from == set && map.to == to);
         let known = || (0..mesh.sets.len()).filter(|&to| mesh.position_of(to).is_some());
-        let maps = to_corners(main.map.to).max_by_key(|map| map.arity);
-        let map = maps.or_else(|| known().flat_map(to_corners).max_by_key(|map| map.arity)).ok_or_else(|| {
+        let map = map_to_corners(mesh, set, |to| to == main.map.to);
+        let map = map.or_else(|| map_to_corners(mesh, set, |to| known().any(|own| own == to))).ok_or_else(|| {
             let (own, corners) = (plural(&mesh.sets[set].name), plural(&mesh.sets[main.map.to].name));
             Error::call(format!(
                 "{own} cannot be drawn: no map leads from them to {corners}, whose positions are known"
@@ -119,6 +118,13 @@ impl<'a> Cells<'a> {
 
 const POSITIONS: &str =
     "positions are a field `x` with 2 or 3 numbers for each element: `numpy.savez(..., **{'x on node': x})`";
+
+/// The map from the elements of a set to their corners, elements of one of some sets: the one whose name says so, which a
+/// map to the ends of an edge does and one to the four vertices around it does not; else the one with the most slots.
+pub fn map_to_corners(mesh: &Mesh, set: usize, is_corners: impl Fn(usize) -> bool) -> Option<&Map> {
+    let maps = mesh.maps.iter().filter(|map| map.from == set && is_corners(map.to));
+    maps.max_by_key(|map| (CORNERS.contains(&map.name.as_str()), map.arity))
+}
 
 /// How far the furthest corner is from the plane through their middle that a polygon of these corners lies in best, in
 /// parts of how far it is from that middle.

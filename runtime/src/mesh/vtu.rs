@@ -2,7 +2,7 @@
 //!
 //! Format: "VTK File Formats", section "XML File Formats" (<https://docs.vtk.org/en/latest/vtk_file_formats/vtkxml_file_format.html>).
 
-use super::cells::Cells;
+use super::cells::{Cells, map_to_corners};
 use super::check::plural;
 use super::sides::Shape;
 use super::{Field, Mesh};
@@ -93,8 +93,7 @@ fn kinds<'a>(mesh: &'a Mesh, fields: &[&Field]) -> Result<Vec<Cells<'a>>> {
         if field.set == main.map.to || kinds.iter().any(|cells| cells.map.from == field.set) {
             continue;
         }
-        let to_corners = mesh.maps.iter().filter(|map| map.from == field.set && map.to == main.map.to);
-        let Some(map) = to_corners.max_by_key(|map| map.arity) else {
+        let Some(map) = map_to_corners(mesh, field.set, |to| to == main.map.to) else {
             let (set, corners) = (plural(&mesh.sets[field.set].name), plural(&mesh.sets[main.map.to].name));
             return Err(Error::call(format!(
                 "`{}` cannot be written to a .vtu file: no map leads from {set} to {corners}, whose positions are known",
