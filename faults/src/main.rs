@@ -1,4 +1,4 @@
-//! A hundred and sixty-four faults made by hand, and whether the tests catch them.
+//! Faults made by hand, and whether the tests catch them.
 //!
 //! A test suite that passes says little until it is known to fail. `catalogue.toml` holds faults of the kinds that
 //! compilers really have, each a small change of one place. To build the project once a fault would take hours, so
