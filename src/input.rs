@@ -53,9 +53,9 @@ pub fn open(file: &str) -> Result<Source> {
 /// What the call says of types: the same for all files that it reads.
 static TYPES: OnceLock<Vec<(String, Stored)>> = OnceLock::new();
 
-/// `vp=f64`
+/// `vp=f32`
 pub fn type_given(text: &str) -> std::result::Result<(String, Stored), String> {
-    let example = "a name and a type are needed, as in `--type vp=f64`";
+    let example = "a name and a type are needed, as in `--type vp=f32`";
     let (name, stored) = text.split_once('=').ok_or(example)?;
     match Stored::named(stored.trim()) {
         Some(stored @ (Stored::Real | Stored::F32 | Stored::F64)) => Ok((name.trim().to_owned(), stored)),

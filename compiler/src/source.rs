@@ -20,7 +20,7 @@ pub struct Source {
     parts: Vec<Part>,
     /// What became of the imports.
     pub(crate) imports: Imports,
-    /// The types that were given to names, as `stencilc` takes them: `--type vp=f64`.
+    /// The types that were given to names, as `stencilc` takes them: `--type vp=f32`.
     pub(crate) types: String,
 }
 

@@ -32,6 +32,11 @@ impl Footprint {
         footprint
     }
 
+    /// Whether a field is read on levels that are data.
+    pub fn is_moved(&self, field: FieldId) -> bool {
+        self.moved.iter().any(|(own, _)| *own == field)
+    }
+
     fn look(&mut self, stencil: &Stencil, node: &Node, at: &Path) {
         match node {
             Node::Read { field, path, part, by } if stencil.fields[*field].place.horizontal => {

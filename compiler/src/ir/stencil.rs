@@ -71,7 +71,7 @@ pub struct Stencil {
     pub doc: FreeText,
     /// The file that it was read from, for those who want to make a kernel again; empty if it is not known.
     pub file: FreeText,
-    /// What the call said of the file's types: `--type vp=f64`; nothing if they are what the file says.
+    /// What the call said of the file's types: `--type vp=f32`; nothing if they are what the file says.
     pub types: String,
     /// The stencil of the file of which this one computes a part, where a call says so.
     pub part_of: Option<String>,

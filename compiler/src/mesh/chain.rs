@@ -141,9 +141,8 @@ impl<'a> Builder<'a> {
             let (read, written) = match field.role {
                 Role::Inc => (None, Some(longer.sum(self, link, field, *binding)?)),
                 role => {
-                    let is_moved = footprint.moved.iter().any(|(read, _)| *read == id);
                     let mut reads = footprint.reads.keys().filter(|(read, _)| *read == id);
-                    let mut is_here = || !is_moved && reads.all(|(_, hops)| hops.is_empty());
+                    let mut is_here = || !footprint.is_moved(id) && reads.all(|(_, hops)| hops.is_empty());
                     let read = match binding.read.filter(|_| role.is_read()) {
                         None => None,
                         Some(variable) => Some(match self.given.get(&variable) {

@@ -161,7 +161,7 @@ pub fn changed_in_place(stencil: &MeshStencil) -> BTreeSet<FieldId> {
     }
     let footprint = Footprint::new(stencil, 0..own.stores.len());
     let is_here = |id: FieldId| {
-        if footprint.moved.iter().any(|(field, _)| *field == id) {
+        if footprint.is_moved(id) {
             return false;
         }
         let mut reads = footprint.shifts.iter().filter(|((field, _), _)| *field == id);

@@ -75,9 +75,8 @@ impl<'a> Cells<'a> {
         if main.map.to == set {
             return Ok((main, true));
         }
-        let known = || (0..mesh.sets.len()).filter(|&to| mesh.position_of(to).is_some());
         let map = map_to_corners(mesh, set, |to| to == main.map.to);
-        let map = map.or_else(|| map_to_corners(mesh, set, |to| known().any(|own| own == to))).ok_or_else(|| {
+        let map = map.or_else(|| map_to_corners(mesh, set, |to| mesh.position_of(to).is_some())).ok_or_else(|| {
             let (own, corners) = (plural(&mesh.sets[set].name), plural(&mesh.sets[main.map.to].name));
             Error::call(format!(
                 "{own} cannot be drawn: no map leads from them to {corners}, whose positions are known"

@@ -185,7 +185,7 @@ impl<'a> Lowering<'a> {
 
     /// Reports a value that is used here, but lives elsewhere.
     pub(in crate::lower) fn check_here(&mut self, alias: &Alias, span: Span) -> Found<()> {
-        let Some((mesh, own)) = self.site() else { return Some(()) };
+        let Some((_, own)) = self.site() else { return Some(()) };
         if let Alias::Slots(field, ..) = alias {
             return self.no_slot(*field, span);
         }
@@ -193,31 +193,34 @@ impl<'a> Lowering<'a> {
         if home == own {
             return Some(());
         }
-        let (there, here) = (&mesh.sets[home].name, &mesh.sets[own].name);
         let name = match alias {
             Alias::Field(field, path, _) if path.hops().is_empty() => format!("`{}`", self.stencil.fields[*field].name),
             Alias::Def(def, _) => format!("`{}`", self.stencil.defs[*def].name),
             _ => "this".to_owned(),
         };
-        let found = Diagnostic::error(span, format!("{name} lives on `{there}`, and this is computed on `{here}`"));
+        self.lives_elsewhere(&name, home, span)
+    }
+
+    /// Reports what lives on another set than that at whose elements is computed.
+    fn lives_elsewhere(&mut self, what: &str, home: SetId, span: Span) -> Found<()> {
+        let (mesh, own) = self.site()?;
+        let (there, here) = (&mesh.sets[home].name, &mesh.sets[own].name);
+        let found = Diagnostic::error(span, format!("{what} lives on `{there}`, and this is computed on `{here}`"));
         self.report(found.label(format!("of which `{there}`?")).help(self.ways(home)))
     }
 
     /// The same of what has a name, which may stand for a field elsewhere.
     pub(in crate::lower) fn check_named_here(&mut self, name: &str, bound: &Bound, span: Span) -> Found<()> {
-        let (mesh, own) = match self.site() {
-            Some(site) => site,
-            None => return Some(()),
-        };
+        let Some((_, own)) = self.site() else { return Some(()) };
         let first = match bound {
             Value::One(alias) => Some(alias),
             Value::Many(aliases) => aliases.first(),
         };
         let Some(alias) = first.filter(|alias| !matches!(alias, Alias::Slots(..))) else { return Some(()) };
-        let Some(home) = self.home(alias).filter(|&home| home != own) else { return Some(()) };
-        let (there, here) = (&mesh.sets[home].name, &mesh.sets[own].name);
-        let found = Diagnostic::error(span, format!("`{name}` lives on `{there}`, and this is computed on `{here}`"));
-        self.report(found.label(format!("of which `{there}`?")).help(self.ways(home)))
+        match self.home(alias).filter(|&home| home != own) {
+            Some(home) => self.lives_elsewhere(&format!("`{name}`"), home, span),
+            None => Some(()),
+        }
     }
 
     /// The values that a field's name stands for.
