@@ -30,7 +30,7 @@ pub struct File {
     pub types: BTreeMap<String, Stored>,
     /// Whether its text names single precision anywhere.
     pub names_single: bool,
-    /// What the call says of them: `--type vp=f32`; nothing if they are what the text says.
+    /// What the call says of its types: `--type vp=f32`; nothing if they are what the text says.
     pub given_types: String,
     /// Where calls are computed, by these.
     pub wheres: BTreeMap<ExprId, Where>,
