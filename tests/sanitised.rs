@@ -3,7 +3,7 @@
 
 use crate::common::device::{cases, kernel, launch, run};
 use crate::common::{combinations_for, lowered, problem, stencils, verify_emulated};
-use crate::meshes::levels::look_through_holes_into_nothing;
+use crate::meshes::levels::{look_below_the_last_level, look_through_holes_into_nothing};
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use stencilc_compiler::grid::Grid;
@@ -11,7 +11,8 @@ use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::Choices;
 use stencilc_runtime::cache::library_cached;
 use stencilc_runtime::emulate::{Compiler, Emulator, Order, Settings, Source};
-use stencilc_runtime::verify::{Verdict, expect};
+use stencilc_runtime::verify::{Tools, Verdict, expect};
+use stencilc_testing::batch::Subject;
 
 /// The variable that tells the child what to run.
 const TASK: &str = "STENCILC_SANITISED";
@@ -36,6 +37,25 @@ const FAULTS: [(&str, &str, &str); 7] = [
     ("shift", "b[x] = float(1 << (x + 8));", "runtime error: shift exponent"),
     ("overflow", "b[x] = float(x + 2147483600);", "runtime error: signed integer overflow"),
 ];
+
+const BELOW: &str = "
+stencil below {
+    in  a on (i, j, k)
+    in  c on (k)
+    out w on (i, j, k+1)
+    levels 1..nk + 1
+    let mean = if k < nk { a + c } else { 0 }
+    w = if k < nk { mean * a[i+1] + mean[k-1] } else { a[k-1, i-1] - c[k-1] }
+}
+stencil far {
+    in  a on (i, j, k)
+    out w on (i, j, k+1)
+    levels 0..nk + 1
+    let below = if k < nk - 1 { a[k+1] * a[i+1, k+1] } else if k < nk { a } else { 1 }
+    let above = if k > 1 { a[k-2] } else { 2 }
+    w = below + above
+}
+";
 
 /// This program again, with AddressSanitizer before everything else. `None` where there is none.
 fn child(task: &str) -> Option<Output> {
@@ -86,6 +106,17 @@ fn nothing_is_found_behind_holes() {
     succeeds("holes");
 }
 
+/// On the last interface there is no level of what is read beside it.
+#[test]
+fn nothing_is_found_below_the_last_level() {
+    succeeds("below");
+}
+
+#[test]
+fn nothing_is_found_in_random_programs() {
+    succeeds("random");
+}
+
 #[test]
 fn planted_faults_are_found() {
     for (name, _, message) in FAULTS {
@@ -104,6 +135,11 @@ fn runs_in_a_process_of_its_own() {
         "constructs" => check("constructs", include_str!("constructs.stn")),
         "operations" => check_operations(),
         "holes" => look_through_holes_into_nothing(SETTINGS),
+        "below" => {
+            look_below_the_last_level(SETTINGS);
+            check("below", BELOW);
+        }
+        "random" => check_random_programs(),
         fault => run_fault(fault),
     }
     println!("nothing was found");
@@ -134,6 +170,14 @@ fn check_operations() {
             run(&Emulator::default().in_order(order), kernel, &case.launch)
                 .unwrap_or_else(|error| panic!("{}: {error}", case.name));
         }
+    }
+}
+
+fn check_random_programs() {
+    let tools = Tools::emulated(&Compiler::find().unwrap(), SETTINGS);
+    for (subject, seeds) in [(Subject::Stencils, 15_000_000..15_000_040), (Subject::Meshes, 15_100_000..15_100_024)] {
+        let tally = subject.run(seeds, &tools).unwrap();
+        assert!(tally.failures == 0 && tally.kernels > 0, "{:?}", tally.failed);
     }
 }
 

@@ -202,22 +202,42 @@ program below over ring {
 }
 ";
 
+const LONE: &str = "mesh lone {
+    set edge, wall
+    map edge.wall -> wall[1] missing skip
+    levels k
+}
+";
+
 /// Through a hole kernels look at the first element, all levels of it: also where there is no element, and where many levels are together.
-/// That nothing is read beyond arrays, sanitizers tell, if they watch.
 pub fn look_through_holes_into_nothing(settings: Settings) {
-    let text = "mesh lone {
-        set edge, wall
-        map edge.wall -> wall[1] missing skip
-        levels k
-    }
-    stencil beside over lone.edge {
+    let text = "stencil beside over lone.edge {
         in  a on edge
         in  q on wall
         in  p: real[4] on wall
         out r on edge
         r = sum(w in wall) { q[w] + p[w].3 } + a
     }";
-    let lowered = stencilc_compiler::check(&Source::new("lone.stn", text));
+    same_without_walls(text, settings);
+}
+
+/// Whoever goes on to the last interface looks at levels that are not there, and drops what was seen.
+pub fn look_below_the_last_level(settings: Settings) {
+    let text = "stencil below over lone.edge {
+        in  a on edge
+        in  b: real[2] on edge
+        out w on edge, k+1
+        levels 1..nk + 1
+        let mean = if k < nk { a + b.1 } else { 0 }
+        w = if k < nk { mean * a + mean[k-1] } else { a[k-1] - b[k-1].0 }
+    }";
+    same_without_walls(text, settings);
+}
+
+/// Kernels leave what the interpreter leaves, where five edges have no walls. That nothing is read beyond arrays, sanitizers tell, if they
+/// watch.
+fn same_without_walls(text: &str, settings: Settings) {
+    let lowered = stencilc_compiler::check(&Source::new("lone.stn", format!("{LONE}{text}")));
     assert!(lowered.is_ok(), "{:?}", lowered.diagnostics);
     let set = |name: &str, size| Set { name: name.to_owned(), size };
     let wall = Map { name: "wall".to_owned(), from: 0, to: 1, arity: 1, table: vec![-1; 5] };
@@ -255,6 +275,11 @@ pub fn look_through_holes_into_nothing(settings: Settings) {
 #[test]
 fn what_holes_into_nothing_show_is_used_by_nobody() {
     look_through_holes_into_nothing(Settings::default());
+}
+
+#[test]
+fn what_lies_below_the_last_level_is_used_by_nobody() {
+    look_below_the_last_level(Settings::default());
 }
 
 /// A thread has one level, two or four, by how many there are and how many bytes a number has.

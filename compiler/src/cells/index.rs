@@ -2,6 +2,7 @@
 
 use super::Frame;
 use crate::access::{Cell, Shape};
+use crate::analysis::levels::goes_on;
 use crate::ir::{FieldId, Levels, Path, Relation};
 use crate::kernel::ValueId;
 use crate::kernel::build::{Builder, Computing};
@@ -9,7 +10,7 @@ use crate::plan::shape_of;
 
 impl Frame<'_> {
     /// The index of a field's element at the end of a path, before fields that lie together are told apart. Where the level need not
-    /// exist, a read that is not `sure` to be needed stays on the cell's own.
+    /// exist, a read that is not `sure` to be needed stays on the cell's own, or on the last there is.
     pub(super) fn index(&self, own: &mut Builder, cell: Cell, field: FieldId, at: &Path, sure: bool) -> ValueId {
         let plan = self.plan;
         let column = at.clone().without_levels();
@@ -21,18 +22,36 @@ impl Frame<'_> {
         };
         let levels = plan.stencil.fields[field].place.levels;
         let shift = at.levels();
-        if levels == Levels::None || shift == 0 {
+        // On the last interface there is no level of a field that has none there, not even the cell's own.
+        let may_lack = !sure && levels == Levels::Full && goes_on(&plan.stencil);
+        if levels == Levels::None || shift == 0 && !may_lack {
             return index;
         }
-        let mut distance = match shape {
-            None => own.literal(i64::from(shift.unsigned_abs()), self.sizes.index),
-            Some(Shape::Volume | Shape::Plane) => plan.storage.levels_apart(own, &self.sizes, shift.unsigned_abs()),
+        let apart = |own: &mut Builder, levels: u32| match shape {
+            None => own.literal(i64::from(levels), self.sizes.index),
+            Some(Shape::Volume | Shape::Plane) => plan.storage.levels_apart(own, &self.sizes, levels),
         };
+        let mut nearest = index;
+        if may_lack {
+            let (is_there, one) = (self.level_exists(own, cell, 0, levels), apart(own, 1));
+            let above = own.term(is_there.picks(0, one));
+            nearest = own.sub(index, above);
+        }
+        if shift == 0 {
+            return nearest;
+        }
+        let mut distance = apart(own, shift.unsigned_abs());
+        let moved =
+            |own: &mut Builder, distance| if shift < 0 { own.sub(index, distance) } else { own.add(index, distance) };
+        if may_lack {
+            let (exists, moved) = (self.level_exists(own, cell, shift, levels), moved(own, distance));
+            return own.term(exists.picks(moved, nearest));
+        }
         if !sure {
             let exists = self.level_exists(own, cell, shift, levels);
             distance = own.term(exists.picks(distance, 0));
         }
-        if shift < 0 { own.sub(index, distance) } else { own.add(index, distance) }
+        moved(own, distance)
     }
 
     /// Whether the level `shift` away from a cell exists.

@@ -63,13 +63,15 @@ impl Writer<'_> {
             Levels::Full => self.task.levels as i32 - 1,
             Levels::Interfaces => self.task.levels as i32,
         };
-        let computed = self.task.computed;
+        let (first, end) = (self.task.computed.start as i32, self.task.computed.end as i32);
         let level = self.k?.plus(shift);
-        // What lies beyond the levels is looked at by nobody.
-        Some(self.own.term(match shift {
-            1.. if computed.end as i32 - self.levels as i32 + shift > last => level.at_most(last),
-            _ if shift < 0 && (computed.start as i32) < -shift => level.by(Binary::Max, 0),
-            _ => level,
+        // What lies beyond the levels is looked at by nobody. Of interfaces there is one more, on which what is read beside them is not.
+        Some(self.own.term(if end - self.levels as i32 + shift > last {
+            level.at_most(last)
+        } else if first + shift < 0 {
+            level.by(Binary::Max, 0)
+        } else {
+            level
         }))
     }
 
