@@ -6,11 +6,9 @@ use super::program::PlanArgs;
 use crate::terminal;
 use clap::Parser;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use stencilc_compiler::ir::MeshStencil;
-use stencilc_compiler::mesh::{MeshChoices, STRATEGIES, Strategy, VectorLayout};
+use stencilc_compiler::mesh::{MeshChoices, STRATEGIES, Strategy, Threads, VectorLayout};
 use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::mesh::order::auto::{self, Touched};
 use stencilc_runtime::mesh::order::{self, METHODS, Options, Ordering};
@@ -35,9 +33,9 @@ pub struct MeshArgs {
     /// On a mesh: the set whose elements are put in order, which the others follow; if not given, the last that is declared
     #[arg(long, value_name = "SET")]
     lead: Option<String>,
-    /// On a mesh: threads of a block, 128 if not given, and, after an x, how many blocks have to fit on a multiprocessor, which
-    /// bounds registers
-    #[arg(long, value_name = "N[xM],...", value_delimiter = ',')]
+    /// On a mesh: threads of a block, 128 if not given; after an x, how many blocks have to fit on a multiprocessor, which
+    /// bounds registers; and after a slash, how many levels a thread goes through, where that is not chosen by itself
+    #[arg(long, value_name = "N[xM][/L],...", value_delimiter = ',')]
     threads: Vec<Threads>,
 }
 
@@ -68,36 +66,6 @@ fn orders() -> PossibleValuesParser {
     let own = METHODS.iter().map(|own| PossibleValue::new(own.name()).help(own.summary()));
     let auto = PossibleValue::new(auto::AUTO).help(auto::SUMMARY);
     PossibleValuesParser::new([auto].into_iter().chain(own).chain([everything()]))
-}
-
-/// `128`, `128x8`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Threads {
-    /// Threads of a block.
-    pub block: u32,
-    /// Blocks that have to fit on a multiprocessor; 0 leaves that to the compiler.
-    pub at_once: u32,
-}
-
-impl FromStr for Threads {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let (block, at_once) = text.split_once('x').unwrap_or((text, "0"));
-        match (block.parse(), at_once.parse()) {
-            (Ok(block @ 32..=1024), Ok(at_once @ 0..=32)) => Ok(Self { block, at_once }),
-            _ => Err("a block has 32 to 1024 threads, as in 128, or 128x8 for eight such blocks at once".to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for Threads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.at_once {
-            0 => write!(f, "{}", self.block),
-            at_once => write!(f, "{}x{at_once}", self.block),
-        }
-    }
 }
 
 /// An order of the elements of a mesh.
@@ -194,11 +162,8 @@ impl MeshArgs {
     }
 
     /// The threads that are asked for; these if none are.
-    pub fn threads(&self, usual: &[u32]) -> Vec<Threads> {
-        match self.threads.as_slice() {
-            [] => usual.iter().map(|&block| Threads { block, at_once: 0 }).collect(),
-            given => given.to_vec(),
-        }
+    pub fn threads(&self, usual: &[Threads]) -> Vec<Threads> {
+        if self.threads.is_empty() { usual.to_vec() } else { self.threads.clone() }
     }
 
     /// The options that these words are, as [`MeshArgs::words`] has them, and whether calls of a program share a kernel.
@@ -260,8 +225,7 @@ impl MeshArgs {
     /// # Errors
     /// As [`MeshArgs::choices`].
     pub fn words_on(&self, mesh: Option<&str>, has_levels: bool) -> Result<String> {
-        let MeshChoices { strategy, layout, block, blocks_at_once: at_once, .. } = self.choices(has_levels)?;
-        let threads = Threads { block, at_once };
+        let MeshChoices { strategy, layout, threads, .. } = self.choices(has_levels)?;
         let mut words = format!("--strategy {} --vectors {} --threads {threads}", strategy.name(), layout.name());
         let given = [
             mesh.map(|file| format!(" --mesh {}", ShellWord::path(file))),
@@ -278,15 +242,14 @@ impl MeshArgs {
     /// Several of something else are given.
     pub fn choices_of(&self, strategy: &'static dyn Strategy, has_levels: bool) -> Result<MeshChoices> {
         let usual = MeshChoices::default();
-        let threads = one("--threads", &self.threads(&[usual.block]))?;
+        let threads = one("--threads", &self.threads(&[usual.threads]))?;
         Ok(MeshChoices {
             strategy,
             layout: match self.vectors.is_empty() {
                 true => strategy.usual_layout(has_levels),
                 false => one("--vectors", &self.layouts())?,
             },
-            block: threads.block,
-            blocks_at_once: threads.at_once,
+            threads,
             ..usual
         })
     }
@@ -358,20 +321,5 @@ fn one<T: Copy>(option: &str, all: &[T]) -> Result<T> {
         [only] => Ok(*only),
         _ => Err(Error::call(format!("{option} names several, and here one is taken"))
             .help("name one; `stencilc bench` tries several")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Threads;
-
-    #[test]
-    fn threads_are_blocks_and_how_many_at_once() {
-        for text in ["128", "32x8", "1024x1"] {
-            assert_eq!(text.parse::<Threads>().unwrap().to_string(), text);
-        }
-        for text in ["", "16", "128y2", "128x", "128x33", "2048"] {
-            assert!(text.parse::<Threads>().is_err(), "{text}");
-        }
     }
 }

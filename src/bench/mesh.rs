@@ -2,7 +2,7 @@
 
 use super::{Args, with_kernels};
 use crate::args::kernels::KernelsArgs;
-use crate::args::mesh::{MeshArgs, Threads};
+use crate::args::mesh::MeshArgs;
 use crate::drawn::{DrawnOver, refuse_of_grids};
 use crate::input::Input;
 use crate::run::texts::Texts;
@@ -130,7 +130,6 @@ impl<'a> Subject<'a> {
                 "over a mesh there are --fuse merged,separate, and strategies that add in order: owner, two-step, tiled",
             ));
         }
-        let threads = threads.iter().map(|own: &Threads| (own.block, own.at_once)).collect();
         Ok(Asked { strategies, layouts: over.layouts_for(self.program.mesh.levels), threads, merges })
     }
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use std::cell::Cell;
 use std::ops::Range;
 use stencilc_compiler::analysis::levels;
-use stencilc_compiler::ir::{FieldId, Mesh, MeshStencil, Path as MeshPath, Precision};
+use stencilc_compiler::ir::{FieldId, Mesh, MeshStencil, Path as MeshPath, Precision, SetId};
 use stencilc_compiler::kernel::{Meaning, MeshData, MeshTable};
 use stencilc_compiler::mesh::{self as over, Counts, Cut, Degrees, Group, Kernel, Largest, MeshChoices, MeshTask};
 use stencilc_runtime::mesh::program::kernels::Renumbered;
@@ -52,7 +52,7 @@ pub fn build(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
                 "precision": precision,
                 "strategy": choices.strategy.name(),
                 "vectors": choices.layout.name(),
-                "threads": choices.block,
+                "threads": choices.threads.block,
             }),
             "what launches them is `stencilc run`: the tables that they take are made of a mesh",
             json,
@@ -94,6 +94,11 @@ struct AnyMesh {
 }
 
 impl Counts for AnyMesh {
+    /// What suits any mesh is made for a large one.
+    fn elements(&self, _: SetId) -> usize {
+        1 << 20
+    }
+
     fn degrees(&self, _: &Group) -> Degrees {
         Degrees { mean: 0.0, max: 0, share: 1.0 }
     }

@@ -59,7 +59,7 @@ pub fn build(args: &Args, input: &Input, program: &MeshProgram, json: bool) -> R
                 "precision": wanted.precision,
                 "strategy": choices.strategy.name(),
                 "vectors": choices.layout.name(),
-                "threads": choices.block,
+                "threads": choices.threads.block,
             }),
             "what launches them is `stencilc run`: the tables that they take are made of a mesh",
             json,

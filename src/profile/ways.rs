@@ -170,7 +170,7 @@ pub fn over_a_mesh(args: &Args, subject: &Subject, json: bool) -> Result<()> {
     let asked = Asked {
         strategies: vec![choices.strategy],
         layouts: vec![choices.layout],
-        threads: vec![(choices.block, choices.blocks_at_once)],
+        threads: vec![choices.threads],
         merges: MERGES.into_iter().filter(|(_, own)| *own == merge).collect(),
     };
     ways.add(&asked, false, &|_| {})?;

@@ -11,7 +11,7 @@ use crate::terminal::Progress;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stencilc_compiler::ir::{MeshProgram, MeshStencil, Precision, Program, Stencil};
-use stencilc_compiler::mesh::{Merge, MeshChoices};
+use stencilc_compiler::mesh::{Merge, MeshChoices, Threads};
 use stencilc_runtime::mesh::program::kernels::Renumbered;
 use stencilc_runtime::mesh::program::ways::Variant;
 use stencilc_runtime::mesh::program::{MeshProblem, Request, measure};
@@ -48,8 +48,9 @@ pub struct Means<'a> {
     pub progress: &'a Progress,
 }
 
-/// Threads of a block: few, so that a small mesh has several.
-const THREADS: u32 = 64;
+/// Threads of a block: few, so that a small mesh has several. Where there are levels, some threads have one, and some go through several.
+const THREADS: [Threads; 2] =
+    [Threads { block: 64, at_once: 0, slice: 1 }, Threads { block: 64, at_once: 0, slice: 3 }];
 
 /// The orders that are verified if none is named: as it is, one that ties neighbours together, and one that does not.
 const ORDERS: [&str; 3] = ["none", "hilbert", "random"];
@@ -76,11 +77,10 @@ impl What<'_> {
         let mut all = Vec::new();
         for strategy in strategies {
             for layout in own.layouts_for(has_levels) {
-                for threads in own.threads(&[THREADS]) {
+                for threads in own.threads(&THREADS[..if has_levels { 2 } else { 1 }]) {
                     // Others have no thread a target.
                     let merges = merges.iter().filter(|own| **own != Merge::Always || strategy.has_a_thread_a_target());
-                    let (block, blocks_at_once) = (threads.block, threads.at_once);
-                    all.extend(merges.map(|&merge| MeshChoices { strategy, layout, block, blocks_at_once, merge }));
+                    all.extend(merges.map(|&merge| MeshChoices { strategy, layout, threads, merge }));
                 }
             }
         }

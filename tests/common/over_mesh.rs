@@ -2,7 +2,7 @@
 
 use super::all_files;
 use std::collections::BTreeMap;
-use stencilc_compiler::ir::{MeshProgram, Path, Precision};
+use stencilc_compiler::ir::{MeshProgram, Path, Precision, SetId};
 use stencilc_compiler::mesh::{Counts, Cut, Degrees, Group, Largest};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::driver::Driver;
@@ -103,6 +103,10 @@ pub fn has_hole(row: &[i32]) -> bool {
 pub struct Quadrilaterals;
 
 impl Counts for Quadrilaterals {
+    fn elements(&self, _: SetId) -> usize {
+        5000
+    }
+
     fn degrees(&self, _: &Group) -> Degrees {
         Degrees { mean: 3.9, max: 4, share: 1.0 }
     }

@@ -27,6 +27,7 @@ mod shared;
 pub mod strategy;
 mod sums;
 mod sweep;
+mod threads;
 mod vector_layout;
 mod writer;
 
@@ -44,6 +45,7 @@ pub use group::{Group, groups};
 use std::collections::BTreeSet;
 use std::ops::Range;
 pub use strategy::{Additions, STRATEGIES, Strategy};
+pub use threads::Threads;
 pub use vector_layout::VectorLayout;
 
 /// How a stencil is computed.
@@ -53,10 +55,8 @@ pub struct MeshChoices {
     pub strategy: &'static dyn Strategy,
     /// How vectors lie in memory.
     pub layout: VectorLayout,
-    /// Threads of a block.
-    pub block: u32,
-    /// Blocks that have to fit on a multiprocessor, which bounds the registers of a thread; 0 if nothing is asked.
-    pub blocks_at_once: u32,
+    /// How many threads a block has, and what each goes through.
+    pub threads: Threads,
     /// Which calls of a program become one kernel, of those that can: with a thread a target.
     pub merge: Merge,
 }
@@ -76,13 +76,7 @@ pub enum Merge {
 /// On a mesh without levels; [`MeshChoices::usual`] knows of both.
 impl Default for MeshChoices {
     fn default() -> Self {
-        Self {
-            strategy: STRATEGIES[0],
-            layout: VectorLayout::Pairs,
-            block: 128,
-            blocks_at_once: 0,
-            merge: Merge::Always,
-        }
+        Self { strategy: STRATEGIES[0], layout: VectorLayout::Pairs, threads: Threads::default(), merge: Merge::Always }
     }
 }
 
@@ -177,6 +171,9 @@ pub fn changed_in_place(stencil: &MeshStencil) -> BTreeSet<FieldId> {
 
 /// What is known of a mesh before there are kernels.
 pub trait Counts {
+    /// How many elements a set has.
+    fn elements(&self, set: SetId) -> usize;
+
     /// How many elements of the group's set lead to a target.
     fn degrees(&self, group: &Group) -> Degrees;
 
@@ -224,6 +221,8 @@ pub struct Kernel {
     /// How many threads that follow each other have the levels of one item. If it is none, they have items of one level, and a launch has
     /// a block along y for each.
     pub threads_of_column: Option<usize>,
+    /// How many levels a thread goes through one after the other, of a kernel that has a block along y for some levels.
+    pub slice: usize,
     /// Fields whose arrays hold, before the launch, what is added to: zeros, or what was there.
     pub in_place: Vec<FieldId>,
 }

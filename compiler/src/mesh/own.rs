@@ -4,13 +4,14 @@ use super::writer::Writer;
 use super::writer::numbers::part_name;
 use super::writer::values::level_name;
 use super::{Kernel, MeshChoices, MeshTask, changed_in_place};
+use crate::analysis::footprint::Footprint;
 use crate::gpu::AT_ONCE;
 use crate::ir::mesh::How;
 use crate::ir::{FieldId, Levels, MeshStencil, Path, Relation, Role, SetId};
 use crate::kernel::build::{Computing, Making};
 use crate::kernel::cost::Cost;
-use crate::kernel::{Meaning, MeshData, ValueId};
-use std::collections::BTreeMap;
+use crate::kernel::{Meaning, MeshData, Step, Unroll, ValueId};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// What a stencil writes at its own elements.
@@ -39,7 +40,73 @@ pub fn kernel(task: &MeshTask, choices: &MeshChoices) -> Kernel {
         let in_place = writer.in_place.iter().copied().collect();
         writer.finish("a thread an element", items, in_place)
     };
-    with_levels(task, choices, of_levels)
+    match slice(task, choices) {
+        1 => with_levels(task, choices, of_levels),
+        slice => through_slice(task, choices, slice),
+    }
+}
+
+/// How many threads that follow each other have the levels of an element where these lie together: with fewer, what a load brings is used
+/// in part.
+const THREADS_OF_COLUMN: usize = 16;
+
+/// So many threads hide the latency of memory.
+const MANY_THREADS: usize = 1 << 20;
+
+/// Words without levels that a thread can hold while it goes through levels.
+const MOST_HELD: usize = 96;
+
+/// How many levels a thread goes through one after the other: as many as is asked for, or as pays. Looking up what has no levels once for
+/// several of them saves the more, the more there is of it. Where the levels of an element lie together, neighbouring threads share it
+/// anyway, so it has to be most of what is read.
+fn slice(task: &MeshTask, choices: &MeshChoices) -> usize {
+    let levels = task.computed.len();
+    if choices.threads.slice > 0 {
+        return (choices.threads.slice as usize).min(levels).max(1);
+    }
+    let [once, each] = words(task);
+    if once == 0 || once > MOST_HELD {
+        return 1;
+    }
+    if choices.layout.is_by_column() {
+        return if once >= 2 * each { levels.div_ceil(THREADS_OF_COLUMN) } else { 1 };
+    }
+    let elements = task.counts.elements(task.stencil.set());
+    levels.div_ceil(3).min(levels * elements / MANY_THREADS).max(1)
+}
+
+/// Words that an element reads: without levels, and on each level.
+fn words(task: &MeshTask) -> [usize; 2] {
+    let own = task.stencil;
+    let footprint = Footprint::new(own, own_stores(own));
+    let mut words = [footprint.ways().filter(|hops| !hops.is_empty()).collect::<BTreeSet<_>>().len(), 0];
+    for (place, parts) in &footprint.reads {
+        let field = &own.stencil.fields[place.0];
+        let number = parts.len() * field.stored.bytes(task.precision).div_ceil(4);
+        match (field.place.levels, footprint.shifts.get(place)) {
+            (Levels::None, _) => words[0] += number,
+            (_, shifts) => words[1] += number * shifts.map_or(1, BTreeSet::len),
+        }
+    }
+    words
+}
+
+/// The kernel whose threads go through several levels, one after the other: what has no levels, numbers of elements among it, is looked up
+/// once for all of them.
+fn through_slice(task: &MeshTask, choices: &MeshChoices, slice: usize) -> Kernel {
+    let mut writer = Writer::new(task, choices, &task.stencil.stencil.name);
+    writer.slice = slice;
+    writer.in_place = changed_in_place(task.stencil);
+    let (element, items) = writer.thread_of_own();
+    writer.set_index(&[], element);
+    writer.look_up_what_has_no_levels(own_stores(task.stencil));
+    let (first, end, step) = writer.levels_of_thread();
+    writer.each("k", (first, end, Step::By(step)), Unroll::Times(2), |writer, k| {
+        writer.at_computed(k);
+        Written::of(writer, task.stencil).store(writer, element, &|_| true);
+    });
+    let in_place = writer.in_place.iter().copied().collect();
+    writer.finish("a thread an element, which goes through some levels", items, in_place)
 }
 
 /// A kernel whose threads compute as many levels as one instruction moves, or half of them, if the first level that is computed, the one
@@ -53,6 +120,12 @@ pub fn with_levels(task: &MeshTask, choices: &MeshChoices, of_levels: impl Fn(us
     let several = [4, 2].into_iter().filter(|&levels| fits(levels)).map(&of_levels);
     let mut fitting = several.filter(|kernel| Cost::of(&kernel.code).waiting <= MOST_WAITING);
     fitting.next().unwrap_or_else(|| of_levels(1))
+}
+
+/// The stores of what a stencil writes at its own elements, by their numbers.
+fn own_stores(stencil: &MeshStencil) -> impl Iterator<Item = usize> {
+    let is_own = |how: &How| !matches!(how, How::Add(_));
+    stencil.writes.iter().enumerate().filter(move |(_, write)| is_own(&write.how)).map(|(store, _)| store)
 }
 
 impl Written {

@@ -7,8 +7,7 @@ mod ahead;
 
 use super::own::Written;
 use super::writer::Writer;
-use super::{Items, Kernel, MeshChoices, MeshTask};
-use crate::analysis::footprint::Footprint;
+use super::{Items, Kernel, MeshChoices, MeshTask, Threads};
 use crate::cells::carried::Carried;
 use crate::gpu::SHARED;
 use crate::ir::{Direction, FieldId, Levels, MeshStencil, Path, Phase, Relation, Role, Store};
@@ -40,12 +39,12 @@ fn threads(task: &MeshTask, choices: &MeshChoices, kept: &BTreeMap<FieldId, Kept
     let fields = &task.stencil.stencil.fields;
     let bytes = |field: FieldId| Type::computing(fields[field].stored.kind(), task.precision).bytes();
     if choices.layout.is_by_column() {
-        return choices.block.min(64);
+        return choices.threads.block.min(64);
     }
     let each: usize = kept.iter().filter(|(_, own)| own.levels).map(|(&field, _)| task.levels * bytes(field)).sum();
-    let smaller = std::iter::successors(Some(choices.block), |&block| (block % 64 == 0).then_some(block / 2));
+    let smaller = std::iter::successors(Some(choices.threads.block), |&block| (block % 64 == 0).then_some(block / 2));
     let mut fitting = smaller.filter(|&block| each * block as usize <= SHARED);
-    fitting.next().unwrap_or(choices.block)
+    fitting.next().unwrap_or(choices.threads.block)
 }
 
 /// The kernel of a stencil with sweeps.
@@ -54,12 +53,13 @@ pub fn kernel(task: &MeshTask, choices: &MeshChoices) -> Kernel {
     let (loops, kept) = loops(&own.stencil);
     let loops: Vec<(Option<Direction>, MeshStencil)> =
         loops.into_iter().map(|Phase { direction, stencil }| (direction, own.of_stores(stencil))).collect();
-    let choices = &MeshChoices { block: threads(task, choices, &kept), ..*choices };
+    let threads = Threads { block: threads(task, choices, &kept), ..choices.threads };
+    let choices = &MeshChoices { threads, ..*choices };
     let mut writer = Writer::new(task, choices, &own.stencil.name);
     let (column, items) = column(&mut writer);
     writer.set_index(&[], column.element);
-    known_of_column(&mut writer);
-    let block = (task.levels, [choices.block, 1, 1]);
+    writer.look_up_what_has_no_levels(0..own.stencil.stores.len());
+    let block = (task.levels, [choices.threads.block, 1, 1]);
     let most = if choices.layout.is_by_column() { 0 } else { usize::MAX };
     let carried = Carried::declare(&mut writer.own, (&own.stencil, &kept), block, task.precision, most);
     writer.sweeping = Some(Sweeping { carried, direction: None, stores: &[] });
@@ -93,22 +93,6 @@ fn column(writer: &mut Writer) -> (Column, Items) {
     let zero = writer.own.int(0);
     let items = Items::Set(set, writer.task.stencil.stencil.zones);
     (Column { element, of_block: Some([n, first.unwrap_or(zero)]) }, items)
-}
-
-/// Finds what does not depend on the level: where ways lead, and numbers without levels.
-fn known_of_column(writer: &mut Writer) {
-    let stencil = writer.task.stencil;
-    let footprint = Footprint::new(stencil, 0..stencil.stencil.stores.len());
-    for hops in footprint.ways().filter(|hops| !hops.is_empty()) {
-        writer.index(hops);
-    }
-    for ((field, hops), parts) in &footprint.reads {
-        if writer.field(*field).place.levels == Levels::None {
-            for &part in parts {
-                writer.read(*field, &Path::through(hops.clone()), part);
-            }
-        }
-    }
 }
 
 /// A loop through all levels.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use stencilc_compiler::diagnostic::{Diagnostic, render};
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Kind, MeshStencil, Path, Precision, Stencil};
+use stencilc_compiler::ir::{Kind, MeshStencil, Path, Precision, SetId, Stencil};
 use stencilc_compiler::lower::Lowered;
 use stencilc_compiler::mesh::{self, Counts, Cut, Degrees, Group, Largest};
 use stencilc_compiler::plan::{self, Choices, variants};
@@ -169,6 +169,7 @@ impl Way<'_> {
             let choices = mesh::MeshChoices {
                 strategy: self.pick(mesh::STRATEGIES),
                 layout: self.pick(&mesh::VectorLayout::ALL),
+                threads: mesh::Threads { slice: self.pick(&[0, 1, 3]), ..Default::default() },
                 ..mesh::MeshChoices::default()
             };
             let Some(computed) = self.levels(&stencil, precision) else { continue };
@@ -208,6 +209,10 @@ struct AnyMesh {
 }
 
 impl Counts for AnyMesh {
+    fn elements(&self, _: SetId) -> usize {
+        if self.is_short { 100 } else { 1 << 20 }
+    }
+
     fn degrees(&self, _: &Group) -> Degrees {
         match self.is_short {
             true => Degrees { mean: 3.5, max: 4, share: 1.0 },

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stencilc_compiler::diagnostic;
 use stencilc_compiler::ir::{MeshProgram, Precision};
-use stencilc_compiler::mesh::{MeshChoices, STRATEGIES, VectorLayout};
+use stencilc_compiler::mesh::{MeshChoices, STRATEGIES, Threads, VectorLayout};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::driver::Driver;
 use stencilc_runtime::mesh::order::{self, Options};
@@ -60,7 +60,8 @@ impl Case {
         let strategy = if !is_alone && rng.bool() { usual.strategy } else { *all[rng.usize(0..all.len())] };
         let layout = VectorLayout::ALL[rng.usize(0..VectorLayout::ALL.len())];
         // Meshes are small, and tiles and blocks are to be several.
-        MeshChoices { strategy, layout, block: [4, 32][rng.usize(0..2)], ..usual }
+        let threads = Threads { block: [4, 32][rng.usize(0..2)], at_once: 0, slice: [1, 2, 3][rng.usize(0..3)] };
+        MeshChoices { strategy, layout, threads, ..usual }
     }
 
     fn lowered(&self) -> std::result::Result<MeshProgram, String> {

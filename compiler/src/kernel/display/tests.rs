@@ -3,7 +3,7 @@
 mod reader;
 
 use crate::grid::Grid;
-use crate::ir::{Path, Precision};
+use crate::ir::{Path, Precision, SetId};
 use crate::kernel::Kernel;
 use crate::mesh::{self, Counts, Cut, Degrees, Group, Largest, MeshChoices, MeshTask, STRATEGIES, VectorLayout};
 use crate::plan::{Choices, Target, plan, prepare, variants};
@@ -64,6 +64,10 @@ fn kernels_of_cells_are_read_back() {
 struct Mesh;
 
 impl Counts for Mesh {
+    fn elements(&self, _: SetId) -> usize {
+        1 << 20
+    }
+
     fn degrees(&self, _: &Group) -> Degrees {
         Degrees { mean: 3.9, max: 4, share: 1.0 }
     }

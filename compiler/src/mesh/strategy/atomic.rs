@@ -127,7 +127,7 @@ impl Run {
             let (own, choices) = (writer.field(field), writer.choices);
             let of_home = |home| choices.layout.together(home, own.stored, writer.task.precision);
             let together = own.place.home.map_or(1, of_home);
-            let fits = |lanes: &usize| together.is_multiple_of(*lanes) && choices.block.is_multiple_of(32);
+            let fits = |lanes: &usize| together.is_multiple_of(*lanes) && choices.threads.block.is_multiple_of(32);
             let lanes = [4, 2].into_iter().find(fits).unwrap_or(1);
             for first in (0..writer.width(field)).step_by(lanes) {
                 let of_part = |part: usize| {

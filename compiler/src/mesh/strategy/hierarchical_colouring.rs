@@ -17,7 +17,7 @@ use crate::mesh::sums::add_to;
 use crate::mesh::writer::Writer;
 use crate::mesh::writer::numbers::part_name;
 use crate::mesh::writer::values::level_name;
-use crate::mesh::{Cut, Items, Kernel, MeshChoices, MeshTask, NOWHERE, VectorLayout};
+use crate::mesh::{Cut, Items, Kernel, MeshChoices, MeshTask, NOWHERE, Threads, VectorLayout};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Blocks of elements add in shared memory, colour by colour, and blocks of one colour write to memory together.
@@ -51,11 +51,11 @@ impl Strategy for HierarchicalColouring {
             let targets = targets(elements)?;
             Some(group.fields().into_iter().map(|field| width(field) * bytes(stored(field), targets)).sum())
         };
-        let elements = fitting(choices.block as usize, &bytes_of, self.name())?;
+        let elements = fitting(choices.threads.block as usize, &bytes_of, self.name())?;
         let targets = targets(elements).unwrap_or(0);
         // Where elements are few, so are threads.
-        let block = choices.block.min(elements.next_multiple_of(32) as u32);
-        let choices = &MeshChoices { block, ..*choices };
+        let block = choices.threads.block.min(elements.next_multiple_of(32) as u32);
+        let choices = &MeshChoices { threads: Threads { block, ..choices.threads }, ..*choices };
         let mut writer = Writer::new(task, choices, &format!("{}_in_blocks", stencil.name));
         let own = Block::new(&mut writer, group, targets);
         own.load(&mut writer);
@@ -132,7 +132,7 @@ impl<'g> Block<'g> {
     /// A loop over the targets of the block: the target, and its place among them.
     fn each_target(&self, writer: &mut Writer, write: impl FnOnce(&mut Writer, ValueId, ValueId)) {
         let [first, end] = self.targets;
-        let step = Step::By(writer.own.term(writer.choices.block));
+        let step = Step::By(writer.own.term(writer.choices.threads.block));
         writer.each("place", (self.thread, end.minus(first), step), Unroll::Free, |writer, place| {
             let set_name = &writer.task.stencil.mesh.sets[self.group.target].name;
             let target = writer.own.name(set_name, self.table.at(first.plus(place)));

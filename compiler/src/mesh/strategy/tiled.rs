@@ -48,7 +48,7 @@ impl Strategy for Tiled {
             let largest = task.counts.largest(group, Cut::Tiles { targets, is_sparse })?;
             Some(columns.bytes(largest.elements))
         };
-        let targets = fitting(choices.block as usize, &of_tile, self.name())?;
+        let targets = fitting(choices.threads.block as usize, &of_tile, self.name())?;
         let cut = Cut::Tiles { targets, is_sparse };
         let elements = task.counts.largest(group, cut).map_or(0, |largest| largest.elements);
 
@@ -114,7 +114,7 @@ impl Tile {
     /// Computes what the elements of the tile add.
     fn compute(&self, writer: &mut Writer, columns: &Columns, arrays: &[ArrayId]) {
         let [first, end] = self.elements;
-        let step = Step::By(writer.own.term(writer.choices.block));
+        let step = Step::By(writer.own.term(writer.choices.threads.block));
         writer.each("at", (first.plus(self.thread), end, step), Unroll::Free, |writer, at| {
             let place = writer.own.name("place", at.minus(first));
             writer.in_piece = Some(at);

@@ -89,7 +89,7 @@ impl Ahead {
             }
         }
         let waiting: usize = wanted.iter().map(|(field, _)| words(writer, *field)).sum();
-        let threads = writer.choices.block as usize;
+        let threads = writer.choices.threads.block as usize;
         let bytes = |writer: &Writer, levels: usize| -> usize {
             let reads = wanted.iter().map(|(field, _)| writer.width(*field) * writer.stored(*field).bytes());
             let writes = outputs.iter().map(|field| writer.stored(*field).bytes());
@@ -256,14 +256,14 @@ fn is_level(writer: &Writer, k: ValueId, is_down: bool) -> Term {
 impl Block {
     fn new(writer: &mut Writer, column: Column, reads: &[Read]) -> Self {
         let thread = writer.own.name("place", Coordinate::Thread.along(Axis::X));
-        let item = Coordinate::Block.along(Axis::X).times(writer.choices.block);
+        let item = Coordinate::Block.along(Axis::X).times(writer.choices.threads.block);
         let item = writer.own.name("first_of_block", item);
         let mut own = Self { thread, item, column, ends: BTreeMap::new() };
         for Read { at, .. } in reads.iter().filter(|own| !own.at.hops().is_empty()) {
             if own.ends.contains_key(at.hops()) {
                 continue;
             }
-            let (wish, threads) = (format!("{}_of_block", writer.end_name(at)), writer.choices.block as usize);
+            let (wish, threads) = (format!("{}_of_block", writer.end_name(at)), writer.choices.threads.block as usize);
             let array = writer.own.shared(&wish, Type::I32, threads);
             let end = writer.index(at.hops());
             writer.own.store(array, thread, end);
@@ -277,7 +277,7 @@ impl Block {
 
     /// What a thread moves in a turn: threads that follow each other have the levels of a column.
     fn moved(&self, writer: &mut Writer, turn: ValueId, levels: usize) -> Moved {
-        let place = turn.times(writer.choices.block).plus(self.thread);
+        let place = turn.times(writer.choices.threads.block).plus(self.thread);
         let place = writer.own.term(place);
         let column = writer.own.name("column", place.over(levels));
         let number = writer.own.name("level", place.by(Binary::Rem, levels));

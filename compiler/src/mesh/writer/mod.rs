@@ -7,7 +7,8 @@ pub mod values;
 use super::ends::Ends;
 use super::sweep::Sweeping;
 use super::{Items, Kernel, MeshChoices, MeshTask};
-use crate::ir::{DefId, Field, FieldId, Hop, Kind, Path, Relation, Role};
+use crate::analysis::footprint::Footprint;
+use crate::ir::{DefId, Field, FieldId, Hop, Kind, Levels, Path, Relation, Role};
 use crate::kernel::build::{Builder, Computing, Making, Term};
 use crate::kernel::scalar::Scalar;
 use crate::kernel::simplify::simplify;
@@ -17,6 +18,7 @@ use crate::kernel::{
 use crate::names::{Identifier, Names};
 use crate::text::Comment;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 
 /// What is known in a block of code.
 #[derive(Default)]
@@ -64,6 +66,8 @@ pub struct Writer<'a> {
     pub in_place: BTreeSet<FieldId>,
     /// How many levels a thread computes, from its own on.
     pub levels: usize,
+    /// How many levels a thread goes through one after the other.
+    pub slice: usize,
     /// What a thread that goes through all levels knows of the others.
     pub sweeping: Option<Sweeping<'a>>,
 }
@@ -91,8 +95,8 @@ impl<'a> Writer<'a> {
         let params = stencil.params.iter().map(|(_, param)| &param.name);
         let users = fields.chain(params).map(|name| (name.clone(), names.declared(name))).collect();
         let name = names.declared(name);
-        let mut own = Builder::with_names(names, name, choices.block, Vec::new());
-        own.blocks_at_once(choices.blocks_at_once);
+        let mut own = Builder::with_names(names, name, choices.threads.block, Vec::new());
+        own.blocks_at_once(choices.threads.at_once);
         Self {
             task,
             choices,
@@ -107,6 +111,7 @@ impl<'a> Writer<'a> {
             level: None,
             in_place: BTreeSet::new(),
             levels: 1,
+            slice: 1,
             sweeping: None,
         }
     }
@@ -206,7 +211,7 @@ impl<'a> Writer<'a> {
             return Some(1);
         }
         let is_by_column = self.choices.layout.is_by_column() && self.task.stencil.mesh.levels;
-        is_by_column.then(|| (self.task.computed.len() / self.levels).max(1))
+        is_by_column.then(|| (self.task.computed.len() / self.levels).div_ceil(self.slice).max(1))
     }
 
     /// Finds the level of the thread, if there are levels.
@@ -214,7 +219,7 @@ impl<'a> Writer<'a> {
         let (Some(threads), first) = (self.threads_of_column(), self.task.computed.start) else {
             return self.find_level_of_block();
         };
-        let level = Term::thread_of_launch(self.choices.block).rem(threads).times(self.levels);
+        let level = Term::thread_of_launch(self.choices.threads.block).rem(threads).times(self.levels);
         let level = self.own.name(if first == 0 { "k" } else { "level" }, level);
         self.k = Some(if first == 0 { level } else { self.own.name("k", level.plus(first)) });
         self.level = Some(level);
@@ -225,6 +230,41 @@ impl<'a> Writer<'a> {
         if self.task.stencil.mesh.levels {
             let k = Coordinate::Block.along(Axis::Y).plus(self.task.computed.start);
             self.k = Some(self.own.name("k", k));
+        }
+    }
+
+    /// The first level that the thread goes through, the end, and how far one is from the next: neighbouring threads have neighbouring
+    /// levels where these lie together.
+    pub fn levels_of_thread(&mut self) -> (ValueId, ValueId, ValueId) {
+        let Range { start, end } = *self.task.computed;
+        let Some(threads) = self.threads_of_column() else {
+            let first = self.own.name("first", Coordinate::Block.along(Axis::Y).times(self.slice).plus(start));
+            let end = self.own.name("end", first.plus(self.slice).at_most(end));
+            return (first, end, self.own.int(1));
+        };
+        let first = self.own.name("first", Term::thread_of_launch(self.choices.threads.block).rem(threads).plus(start));
+        (first, self.own.int(end as i64), self.own.int(threads as i64))
+    }
+
+    /// Goes to a level that is computed.
+    pub fn at_computed(&mut self, k: ValueId) {
+        let start = self.task.computed.start;
+        self.k = Some(k);
+        self.level = Some(self.own.term(k.minus(start)));
+    }
+
+    /// Looks up what some stores read that does not depend on the level: where ways lead, and numbers without levels.
+    pub fn look_up_what_has_no_levels(&mut self, stores: impl IntoIterator<Item = usize>) {
+        let footprint = Footprint::new(self.task.stencil, stores);
+        for hops in footprint.ways().filter(|hops| !hops.is_empty()) {
+            self.index(hops);
+        }
+        for ((field, hops), parts) in &footprint.reads {
+            if self.field(*field).place.levels == Levels::None {
+                for &part in parts {
+                    self.read(*field, &Path::through(hops.clone()), part);
+                }
+            }
         }
     }
 
@@ -245,7 +285,7 @@ impl<'a> Writer<'a> {
 
     /// The number of the thread's item in its launch.
     pub fn item(&self) -> Term {
-        let thread = Term::thread_of_launch(self.choices.block);
+        let thread = Term::thread_of_launch(self.choices.threads.block);
         match self.threads_of_column() {
             Some(threads) => thread.over(threads),
             None => thread,
@@ -294,6 +334,6 @@ impl<'a> Writer<'a> {
         };
         doc.push(Comment::new(format!("Layout {}, {}{levels}.", self.choices.layout.name(), precision.name())));
         let code = kernel::Kernel { doc, ..simplify(self.own.finish()) };
-        Kernel { code, items, threads_of_column, in_place }
+        Kernel { code, items, threads_of_column, slice: self.slice, in_place }
     }
 }

@@ -185,7 +185,7 @@ impl<M: Build> Kernels<M> {
     /// Launches a kernel.
     fn launch(&self, ready: &Ready<M>, work: &Work<M>, params: &[Value]) -> Result<()> {
         let column = ready.lowered.threads_of_column;
-        let levels = if column.is_some() { 1 } else { work.computed.len() };
+        let levels = if column.is_some() { 1 } else { work.computed.len().div_ceil(ready.lowered.slice) };
         for items in &ready.items {
             if items.is_empty() {
                 continue;

@@ -190,6 +190,10 @@ impl Counted<'_> {
 }
 
 impl Counts for Counted<'_> {
+    fn elements(&self, set: SetId) -> usize {
+        self.renumbered.bound.size(set)
+    }
+
     fn degrees(&self, group: &Group) -> Degrees {
         let nothing = Degrees { mean: 0.0, max: 0, share: 0.0 };
         self.or(self.renumbered.inverse(group).map(|inverse| inverse.degrees()), nothing)

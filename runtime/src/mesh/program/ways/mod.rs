@@ -16,15 +16,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stencilc_compiler::gpu::Sheet;
 use stencilc_compiler::ir::program::Call;
-use stencilc_compiler::mesh::{Chain, Merge, MeshChoices};
+use stencilc_compiler::mesh::{Chain, Merge, MeshChoices, Threads};
 use stencilc_compiler::plan::Choices;
 pub use variant::{Asked, MERGES, Variant};
 
 /// Orders that are searched among, beside the one that is chosen by itself.
 pub const ORDERS: [&str; 3] = ["none", "rcm", "hilbert"];
 
-/// Threads of a block, and blocks at once, that are tried of what is fast with the usual ones.
-const THREADS: [(u32, u32); 4] = [(64, 0), (256, 0), (128, 6), (128, 8)];
+/// Threads that are tried of what is fast with the usual ones; the last two where there are levels.
+const THREADS: [Threads; 6] = [
+    Threads { block: 64, at_once: 0, slice: 0 },
+    Threads { block: 256, at_once: 0, slice: 0 },
+    Threads { block: 128, at_once: 6, slice: 0 },
+    Threads { block: 128, at_once: 8, slice: 0 },
+    Threads { block: 128, at_once: 0, slice: 1 },
+    Threads { block: 128, at_once: 0, slice: 8 },
+];
 
 /// A way, and what is known of it.
 #[derive(Serialize)]
@@ -173,16 +180,18 @@ impl Ways {
         place: usize,
         choices: MeshChoices,
         fuse: Option<&'static str>,
-        threads: &[(u32, u32)],
+        threads: &[Threads],
         (is_search, is_asked): (bool, bool),
     ) -> Result<()> {
-        let usual = (choices.block, choices.blocks_at_once);
-        let others = THREADS.iter().filter(|_| is_search && threads.is_empty());
+        let usual = choices.threads;
+        let has_levels = self.problem.program.mesh.levels;
+        let others =
+            THREADS.iter().filter(|own| is_search && threads.is_empty() && (has_levels || own.slice == usual.slice));
         let threads = if threads.is_empty() { std::slice::from_ref(&usual) } else { threads };
         let kind = self.kinds;
         self.kinds += 1;
-        for &(block, blocks_at_once) in threads.iter().chain(others) {
-            let choices = MeshChoices { block, blocks_at_once, ..choices };
+        for &threads in threads.iter().chain(others) {
+            let choices = MeshChoices { threads, ..choices };
             let renumbered = &self.places[place].renumbered;
             let works = |(call, times): &(Call, f64)| Ok((renumbered.works(&self.problem, call, &choices)?, *times));
             let works: Vec<(Works, f64)> = match self.calls.iter().map(works).collect::<Result<_>>() {

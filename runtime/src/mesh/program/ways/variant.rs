@@ -1,7 +1,7 @@
 //! One way to compute what runs over a mesh, by the options that choose it.
 
 use serde::Serialize;
-use stencilc_compiler::mesh::{Merge, MeshChoices, Strategy, VectorLayout};
+use stencilc_compiler::mesh::{Merge, MeshChoices, Strategy, Threads, VectorLayout};
 
 /// One way to compute something.
 #[derive(Clone, Debug, Serialize)]
@@ -19,6 +19,9 @@ pub struct Variant {
     pub threads: u32,
     /// Blocks that have to fit on a multiprocessor.
     pub at_once: u32,
+    /// Levels that a thread goes through, if that is not left open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<u32>,
     /// All but the order.
     #[serde(skip)]
     pub choices: MeshChoices,
@@ -27,16 +30,14 @@ pub struct Variant {
 impl Variant {
     /// A way to compute a stencil, or a program whose calls share kernels or not as `choices` say without an option for it.
     pub fn new(choices: MeshChoices, order: &'static str) -> Self {
-        let MeshChoices { strategy, layout, block: threads, blocks_at_once: at_once, .. } = choices;
-        Self { strategy: strategy.name(), vectors: layout.name(), order, fuse: None, threads, at_once, choices }
+        let MeshChoices { strategy, layout, threads: Threads { block: threads, at_once, slice }, .. } = choices;
+        let slice = Some(slice).filter(|&slice| slice > 0);
+        Self { strategy: strategy.name(), vectors: layout.name(), order, fuse: None, threads, at_once, slice, choices }
     }
 
     /// `128x8`
     pub fn threads(&self) -> String {
-        match self.at_once {
-            0 => self.threads.to_string(),
-            at_once => format!("{}x{at_once}", self.threads),
-        }
+        self.choices.threads.to_string()
     }
 
     /// The options that choose it.
@@ -49,7 +50,8 @@ impl Variant {
     /// A part of a file's name.
     pub(super) fn name(&self) -> String {
         let fuse = self.fuse.map_or(String::new(), |fuse| format!("-{fuse}"));
-        format!("{}-{}-{}-{}x{}{fuse}", self.strategy, self.vectors, self.order, self.threads, self.at_once)
+        let through = self.slice.map_or(String::new(), |slice| format!("x{slice}"));
+        format!("{}-{}-{}-{}x{}{through}{fuse}", self.strategy, self.vectors, self.order, self.threads, self.at_once)
     }
 }
 
@@ -60,7 +62,7 @@ pub struct Asked {
     /// Layouts of vectors.
     pub layouts: Vec<VectorLayout>,
     /// Threads of a block, and blocks at once; the usual ones, and in a search others, if none is.
-    pub threads: Vec<(u32, u32)>,
+    pub threads: Vec<Threads>,
     /// Of a program: whether calls share a kernel.
     pub merges: Vec<(Option<&'static str>, Merge)>,
 }

@@ -133,7 +133,7 @@ impl View<'_> {
     ) -> (f64, f64) {
         let block = match threads {
             Threads::Pieces(..) => 1,
-            _ => (self.choices.block as usize).div_ceil(kernel.threads_of_column.unwrap_or(1)),
+            _ => (self.choices.threads.block as usize).div_ceil(kernel.threads_of_column.unwrap_or(1)),
         };
         let blocks = spread(ranges, block, BLOCKS);
         let is_through = |own: &Looked| match (&own.at, threads) {
