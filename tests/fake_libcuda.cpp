@@ -62,6 +62,12 @@ int cuEventCreate(void **, unsigned) { return 0; }
 int cuEventDestroy_v2(void *) { return 0; }
 int cuEventElapsedTime(float *, void *, void *) { return 0; }
 int cuEventRecord(void *, void *) { return 0; }
+int cuStreamWaitEvent(void *, void *, unsigned) { return 0; }
+int cuCtxEnablePeerAccess(void *, unsigned) { return 0; }
+int cuDeviceCanAccessPeer(int *can, int, int) {
+    *can = told("FAKE_PEERS", 1);
+    return 0;
+}
 int cuFuncGetAttribute(int *, int, void *) { return 0; }
 int cuFuncSetAttribute(void *, int, int) { return 0; }
 int cuGraphDestroy(void *) { return 0; }

@@ -69,6 +69,23 @@ pub trait Machine {
     /// When a kernel launched before has failed.
     fn replay(&self, recording: &Self::Recording) -> Result<()>;
 
+    /// Lets kernels of this machine look at the memory of another of its kind.
+    ///
+    /// # Errors
+    /// There is no way between them.
+    fn look_at(&self, _: &Self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Lets what this machine is asked from now on wait for what another of its kind was asked until now. A machine that does what it is
+    /// asked at once waits for nobody.
+    ///
+    /// # Errors
+    /// A kernel launched before has failed.
+    fn wait_for(&self, _: &Self) -> Result<()> {
+        Ok(())
+    }
+
     /// Waits until all that was launched is done.
     ///
     /// # Errors

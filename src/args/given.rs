@@ -5,8 +5,8 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use stencilc_compiler::plan::{self, Choices};
 
 /// What only programs have, in whatever command.
-const OF_PROGRAMS: [&str; 10] =
-    ["fuse", "steps", "times", "resident", "every", "checkpoint", "resume", "no_graph", "animate", "fps"];
+const OF_PROGRAMS: [&str; 11] =
+    ["fuse", "steps", "times", "resident", "every", "checkpoint", "resume", "no_graph", "gpus", "animate", "fps"];
 
 /// A group of options, and whether any of them was given.
 pub struct Given<A> {

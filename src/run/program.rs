@@ -39,6 +39,10 @@ pub struct ProgramArgs {
     /// Of a program: start each kernel by itself, and not those of many steps at once, as a CUDA graph
     #[arg(long)]
     pub no_graph: bool,
+    /// Of a program on a grid: on so many GPUs, each with some rows of it, from that of --device on; the bits are those of one. With
+    /// --device cpu or native it is cut into as many parts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub gpus: Option<u16>,
     /// Of a program: where to keep all that it holds, so that it can go on from there; every minute if --every says nothing.
     /// With `{step}` in its name each is kept, and otherwise the last
     #[arg(long, value_name = "FILE.npz")]
@@ -307,7 +311,12 @@ fn choose(args: &Args, input: &Input, ready: &mut Ready, device: Device, platfor
             let cells = problem.outer.grid.levels_of_cells();
             let (choices, open) = args.kernel.open_on(device);
             let choices = choices.on_cells(&problem.staged.program.stencils, cells, open);
-            if let Some(plan) = grid::plan(args, input, &problem, &choices, platform)? {
+            let plan = grid::plan(args, input, &problem, &choices, platform)?;
+            let parts = args.of_program.gpus.map_or(1, usize::from);
+            ready.devices(parts);
+            // What is fast on one may suit no part; what was asked for is refused with a reason.
+            let is_asked = args.of_program.plan.is_given();
+            if let Some(plan) = plan.filter(|plan| parts == 1 || is_asked || plan.suits_parts()) {
                 ready.plan(plan);
             }
             Ok(None)

@@ -23,6 +23,8 @@ pub enum Beyond {
     OddMirror,
     /// A number.
     Value(Value),
+    /// The cells of another part of the grid, which somebody else fetches.
+    Neighbour,
 }
 
 /// What lies beyond the edges of a variable.
@@ -53,6 +55,12 @@ impl Halo {
     pub(super) fn widen(&mut self, axis: GridAxis, side: Side, width: usize) {
         let own = &mut self.0[axis as usize][side as usize];
         *own = (*own).max(width);
+    }
+
+    /// The same, but for so many cells beyond a side.
+    pub(super) fn with(mut self, axis: GridAxis, side: Side, width: usize) -> Self {
+        self.0[axis as usize][side as usize] = width;
+        self
     }
 
     /// Levels before the first and after the last.
@@ -93,6 +101,11 @@ impl EdgeValues {
         self.sides[axis as usize] = [Some(Beyond::Periodic); 2];
     }
 
+    /// Says what lies beyond a side.
+    pub(super) fn set(&mut self, axis: GridAxis, side: Side, beyond: Option<Beyond>) {
+        self.sides[axis as usize][side as usize] = beyond;
+    }
+
     /// Whether values change their sign beyond any side.
     pub fn has_odd(&self) -> bool {
         self.sides.iter().flatten().any(|own| *own == Some(Beyond::OddMirror))
@@ -114,7 +127,7 @@ impl EdgeValues {
         // `by` is 0 right beyond the edge.
         let inward = |by: i64| if side == Side::Low { by } else { last - by };
         match self.beyond(axis, side) {
-            None => Source::Nothing,
+            None | Some(Beyond::Neighbour) => Source::Nothing,
             Some(Beyond::Periodic) => Source::Cell(index.rem_euclid(n as i64) as usize),
             Some(Beyond::Copy) => Source::Cell(inward(0) as usize),
             Some(Beyond::Mirror) => Source::Cell(inward(by.min(last)) as usize),

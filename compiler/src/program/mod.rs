@@ -7,6 +7,7 @@ mod fuse;
 mod halo;
 mod narrowing;
 mod numbers;
+mod part;
 mod region;
 mod turns;
 

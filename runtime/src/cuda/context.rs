@@ -8,14 +8,14 @@ use cudarc::driver::sys::{CUcontext, CUdevice, CUevent, CUevent_flags, CUresult,
 
 use super::driver::{
     Driver, cuCtxSetCurrent, cuCtxSynchronize, cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRetain, cuEventCreate,
-    cuEventDestroy_v2, cuEventRecord, cuStreamSynchronize, driver, succeed, words,
+    cuEventDestroy_v2, cuEventRecord, cuStreamSynchronize, cuStreamWaitEvent, driver, succeed, words,
 };
 use crate::{Error, Result};
 
 /// The primary context of a GPU, released with the last thing that needs it.
 pub(super) struct Context {
-    handle: CUcontext,
-    device: CUdevice,
+    pub(super) handle: CUcontext,
+    pub(super) device: CUdevice,
     pub(super) driver: &'static Driver,
     /// The kernels launched since the last time that all were known to have ended well. The driver reports a kernel's
     /// failure at some later call, which can then say whose it may be.
@@ -153,9 +153,26 @@ impl<'a> Event<'a> {
     }
 
     pub(super) fn record(&self) -> Result<()> {
+        self.record_in(self.context.own())
+    }
+
+    /// The same in the stream that launches go into, which may be one that records them.
+    pub(super) fn record_among_launches(&self) -> Result<()> {
+        self.record_in(self.context.stream.load(Ordering::Relaxed))
+    }
+
+    fn record_in(&self, stream: CUstream) -> Result<()> {
         self.context.bind()?;
-        // SAFETY: the context is current, the event its own, and the stream the one that work goes into.
-        self.context.succeed(unsafe { cuEventRecord(self.handle, self.context.own()) }, "record an event")
+        // SAFETY: the context is current, the event its own, and the stream one of the context's.
+        self.context.succeed(unsafe { cuEventRecord(self.handle, stream) }, "record an event")
+    }
+
+    /// Lets what is launched from now on, on whatever GPU, wait until the event was passed.
+    pub(super) fn hold_back(&self, waiting: &Context) -> Result<()> {
+        waiting.bind()?;
+        let stream = waiting.stream.load(Ordering::Relaxed);
+        // SAFETY: the context is current, the stream its own, and the event was recorded and is there.
+        waiting.succeed(unsafe { cuStreamWaitEvent(stream, self.handle, 0) }, "wait for another GPU")
     }
 
     /// Microseconds between two events that have both been passed.

@@ -21,7 +21,9 @@ macro_rules! driver_calls {
 
 driver_calls! {
     cuCtxSetCurrent,
+    cuCtxEnablePeerAccess,
     cuCtxSynchronize,
+    cuDeviceCanAccessPeer,
     cuDeviceGet,
     cuDeviceGetAttribute,
     cuDeviceGetCount,
@@ -59,6 +61,7 @@ driver_calls! {
     cuStreamDestroy_v2,
     cuStreamEndCapture,
     cuStreamSynchronize,
+    cuStreamWaitEvent,
 }
 
 /// Milliseconds between two events. cudarc imports the successor only, which drivers before 12.8 do not have.

@@ -11,6 +11,7 @@ mod context;
 mod driver;
 mod graph;
 mod kernel;
+mod peers;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -42,6 +43,7 @@ use kernel::{Limits, Loaded, Packed, check_extents, check_image, launch_attribut
 pub struct Gpu {
     /// Seconds that opening took: the driver's start, and the context, which is most of it.
     pub startup_seconds: f64,
+    ordinal: usize,
     context: Arc<Context>,
     info: DeviceInfo,
     limits: Limits,
@@ -79,12 +81,17 @@ impl Gpu {
         let context = Arc::new(Context::open(device)?);
         context.bind()?;
         let startup_seconds = start.elapsed().as_secs_f64();
-        Ok(Self { startup_seconds, context, info, limits, l2_bytes, multiprocessors, threads_at_once })
+        Ok(Self { startup_seconds, ordinal, context, info, limits, l2_bytes, multiprocessors, threads_at_once })
     }
 
     /// The GPU's name: `NVIDIA H200`.
     pub fn name(&self) -> &str {
         &self.info.name
+    }
+
+    /// Its number among the GPUs of this machine.
+    pub fn number(&self) -> usize {
+        self.ordinal
     }
 
     /// The architecture to compile for: `sm_90`.
@@ -397,6 +404,14 @@ impl Machine for Gpu {
 
     fn address(&self, buffer: &Buffer, offset_bytes: usize) -> u64 {
         buffer.pointer(offset_bytes)
+    }
+
+    fn look_at(&self, other: &Gpu) -> Result<()> {
+        Gpu::look_at(self, other)
+    }
+
+    fn wait_for(&self, other: &Gpu) -> Result<()> {
+        Gpu::wait_for(self, other)
     }
 
     fn wait(&self) -> Result<()> {

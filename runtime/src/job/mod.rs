@@ -149,6 +149,8 @@ struct How {
     over_mesh: Option<MeshChoices>,
     ordering: Option<Ordering>,
     is_unrecorded: bool,
+    /// On how many devices, each of which has some rows of the grid; on one if it is 0.
+    parts: usize,
 }
 
 impl Job {
@@ -201,6 +203,29 @@ impl Job {
     /// What computes; if nothing is said, the first GPU, or else the interpreter.
     pub fn device(self, device: Device) -> Self {
         Self { device: Some(device), ..self }
+    }
+
+    /// On how many devices: each computes some rows of a grid. The bits are the same on any number. GPUs are the one that was chosen and
+    /// those with the next numbers; on the CPU there are as many parts.
+    ///
+    /// ```
+    /// # use stencilc_compiler::{grid::Grid, source::Source};
+    /// # use stencilc_runtime::{Device, Drawing, job::{Domain, Job}};
+    /// let text = "
+    ///     stencil spread { in a; out b; b = 0.5 * a + 0.25 * (a[j-1] + a[j+1]) }
+    ///     program warm { inout heat; boundary { j: periodic }; repeat 9 { heat = spread(heat) } }
+    /// ";
+    /// let on = |devices: usize| {
+    ///     let job = Job::new(&Source::new("warm.stn", text), Some("warm"))?.on(Domain::Rows(Grid::rows(4, 24, 1)));
+    ///     let mut run = job.drawing(Drawing::Everything).device(Device::Cpu).devices(devices).start()?;
+    ///     run.finish()?;
+    ///     run.get("heat")
+    /// };
+    /// assert_eq!(on(1)?.data, on(3)?.data);
+    /// # Ok::<(), stencilc_runtime::Error>(())
+    /// ```
+    pub fn devices(self, number: usize) -> Self {
+        Self { how: How { parts: number, ..self.how }, ..self }
     }
 
     /// A stream of the caller's that all work goes into (`CUstream`, which is `cudaStream_t`), in the order of whatever else is in it. On

@@ -13,7 +13,9 @@ use crate::mesh::program::kernels::{self as over_mesh, Reader, Renumbered};
 use crate::mesh::program::{self as over, MeshProblem, MeshScript};
 use crate::print::Print;
 use crate::program::kernels::{Kernels, Planned};
-use crate::program::plan::{ProgramPlan, has_clusters};
+use crate::cuda::Gpu;
+use crate::program::parts::{Cut, Parts};
+use crate::program::plan::{PlanKind, ProgramPlan, has_clusters};
 use crate::program::{ProgramProblem, cpu};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -130,6 +132,11 @@ impl Ready {
         self.how = How { over_mesh: Some(choices), ordering: Some(ordering), ..std::mem::take(&mut self.how) };
     }
 
+    /// On how many devices, as [`Job::devices`] says it.
+    pub fn devices(&mut self, number: usize) {
+        self.how.parts = number;
+    }
+
     /// Starts each kernel by itself, and not those of many steps at once, as a CUDA graph.
     pub fn unrecorded(&mut self) {
         self.how.is_unrecorded = true;
@@ -149,12 +156,15 @@ impl Ready {
         self.start_on(platform)
     }
 
-    /// The same on a device that was opened already.
+    /// The same on a device that was opened already; on several, it is the first of them.
     ///
     /// # Errors
     /// As [`Ready::start`].
     pub fn start_on(self, platform: Platform) -> Result<Run> {
         in_stream(&platform, self.stream);
+        if self.how.parts > 1 {
+            return self.start_by_parts(platform);
+        }
         match self.checked.clone() {
             Checked::Grid(problem) => match platform {
                 Platform::Cpu => self.begun(cpu::Interpreter::new(problem)),
@@ -170,6 +180,49 @@ impl Ready {
                 Platform::Gpu(gpu) => self.kernels_over_mesh(gpu, problem),
             },
         }
+    }
+
+    /// On several devices: the one at hand, and the next ones.
+    fn start_by_parts(self, platform: Platform) -> Result<Run> {
+        let parts = self.how.parts;
+        let Checked::Grid(problem) = self.checked.clone() else {
+            return Err(Error::call("a mesh is not cut into parts for several devices").help("leave out --gpus"));
+        };
+        if self.stream.is_some() {
+            return Err(Error::call("a stream is of one GPU, and several are asked for").help("leave out one of both"));
+        }
+        match platform {
+            Platform::Cpu => {
+                let cut = Cut::new(problem, parts)?;
+                let backends = cut.parts().iter().map(|part| cpu::Interpreter::new(Arc::clone(part))).collect();
+                self.begun(Parts::new(cut, backends)?)
+            }
+            Platform::Emulator(emulator) => self.kernels_of_parts(vec![emulator; parts], &problem),
+            Platform::Gpu(first) => {
+                let others = (1..parts).map(|next| Ok(Arc::new(Gpu::open(first.number() + next)?)));
+                let others = others.collect::<Result<Vec<_>>>().map_err(|error| {
+                    error.help(format!("{parts} GPUs are asked for, from cuda:{} on: --gpus says how many", first.number()))
+                })?;
+                let machines = std::iter::once(first).chain(others).collect();
+                self.kernels_of_parts(machines, &problem)
+            }
+        }
+    }
+
+    /// A machine for each part.
+    fn kernels_of_parts<M: Build + 'static>(mut self, machines: Vec<Arc<M>>, problem: &ProgramProblem) -> Result<Run> {
+        let How { choices, open, plan, is_unrecorded, .. } = std::mem::take(&mut self.how);
+        let is_cpu = machines.iter().all(|machine| machine.is_cpu());
+        let (choices, open) = if is_cpu { choices.on_cpu(open) } else { (choices, open) };
+        let mut plan = plan.unwrap_or_else(|| ProgramPlan::of_parts(problem.on_cells(choices, open)));
+        plan.graph &= !is_unrecorded;
+        let cut = Cut::new(Arc::new(plan.fused(problem)?), machines.len())?;
+        // Its calls have become one already.
+        let plan = ProgramPlan { kind: PlanKind::Separate, steps: 1, ..plan };
+        let parts = machines.into_iter().zip(cut.parts());
+        let backends = parts.map(|(machine, part)| Kernels::built(machine, Planned::new(part, &plan)?));
+        let backends = backends.collect::<Result<_>>()?;
+        self.begun(Parts::new(cut, backends)?)
     }
 
     fn kernels<M: Build + 'static>(mut self, machine: Arc<M>, problem: &ProgramProblem, arch: &str) -> Result<Run> {

@@ -23,7 +23,8 @@ impl Interpreter {
         Self { problem: problem.into() }
     }
 
-    fn staged(&self) -> &Staged {
+    /// The program where it is computed.
+    pub(super) fn staged(&self) -> &Staged {
         &self.problem.staged
     }
 }

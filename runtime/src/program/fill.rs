@@ -57,13 +57,17 @@ pub fn name(Fill { element, signed }: Fill) -> String {
 
 /// A kernel. A source less than 0 is a number: -1 the first of them, -2 the second.
 pub fn code(fill: Fill) -> kernel::Kernel {
-    let own = match fill.element {
+    kernel::machine::fill_halo(&name(fill), THREADS, element_in_kernels(fill.element), fill.signed)
+}
+
+/// An element as kernels know it.
+pub fn element_in_kernels(element: Element) -> kernel::Element {
+    match element {
         Element::F32 => kernel::Element::F32,
         Element::F64 => kernel::Element::F64,
         Element::I32 => kernel::Element::I32,
         Element::Bool => kernel::Element::U8,
-    };
-    kernel::machine::fill_halo(&name(fill), THREADS, own, fill.signed)
+    }
 }
 
 /// How the halo of one variable is filled: tables on a machine, and what is launched with them.
@@ -185,6 +189,20 @@ fn source(problem: &ProgramProblem, variable: VariableId, axis: GridAxis, index:
     }
 }
 
+/// Where the first level of a variable's column is.
+pub fn column_at<'a>(
+    problem: &'a ProgramProblem,
+    layout: &'a Layout,
+    variable: VariableId,
+) -> impl Fn(usize, usize) -> i32 + use<'a> {
+    let staged = &problem.staged;
+    let has_levels = staged.program.variables[variable].place.levels != Levels::None;
+    move |i, j| {
+        let column = layout.place(staged.grid, i, j);
+        if has_levels { layout.index(column, 0) as i32 } else { column as i32 }
+    }
+}
+
 /// Columns of the arrays, which stay where they are, and those around them.
 fn columns(problem: &ProgramProblem, layout: &Layout, variable: VariableId) -> (Pairs, Pairs) {
     let staged = &problem.staged;
@@ -192,11 +210,7 @@ fn columns(problem: &ProgramProblem, layout: &Layout, variable: VariableId) -> (
     if !place.horizontal {
         return (vec![[0, 0]], Vec::new());
     }
-    let grid = staged.grid;
-    let at = |i: usize, j: usize| {
-        let column = layout.place(grid, i, j);
-        if place.levels == Levels::None { column as i32 } else { layout.index(column, 0) as i32 }
-    };
+    let (grid, at) = (staged.grid, column_at(problem, layout, variable));
     let [inner_i, inner_j, _] = staged.inner_of(place);
     let (mut inner, mut outer) = (Vec::new(), Vec::new());
     for j in 0..grid.nj {

@@ -3,8 +3,9 @@
 use super::ProgramProblem;
 use super::fill::{self, Fill, Filling};
 use super::halo;
+use super::parts::bring;
 use super::plan::{PlanKind, ProgramPlan, walking};
-use crate::array::Data;
+use crate::array::{Data, Element};
 use crate::build::Build;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
@@ -54,6 +55,8 @@ pub struct Planned {
     layout: Arc<Layout>,
     /// The kernels that fill halos, each once.
     fills: Vec<Fill>,
+    /// The elements of which a neighbour's rows are brought.
+    brings: Vec<Element>,
     /// Whether launches of loops are recorded.
     graph: bool,
 }
@@ -105,8 +108,10 @@ impl Planned {
         let layouts = Planner::new(&problem, choices);
         let mut stages = Vec::new();
         for stage in &staged.stages {
+            // On some parts of a grid a call computes nothing, and then nobody launches its kernel.
+            let region = if stage.region.cells() == 0 { staged.inner() } else { stage.region.clone() };
             stages.push(match stage.wraps && stage.stencil.sweeps.is_empty() {
-                false => layouts.cells(&stage.stencil, &stage.region)?,
+                false => layouts.cells(&stage.stencil, &region)?,
                 true => layouts.rows(stage, plan)?,
             });
         }
@@ -118,7 +123,8 @@ impl Planned {
                 fills.push(fill);
             }
         }
-        Ok(Self { stages, layout, fills, graph: plan.graph, problem: Arc::new(problem) })
+        let brings = bring::elements(staged);
+        Ok(Self { stages, layout, fills, brings, graph: plan.graph, problem: Arc::new(problem) })
     }
 
     /// How a thread computes cells of a stage, if it does.
@@ -137,7 +143,9 @@ impl Planned {
         let kernels = self.stages.iter().map(|stage| Ok(stage.text()));
         let fills = self.fills.iter();
         let fills = fills.map(|&own| Ok(Text { name: fill::name(own), text: cuda::text(&fill::code(own))? }));
-        kernels.chain(fills).collect()
+        let brings = self.brings.iter();
+        let brings = brings.map(|&own| Ok(Text { name: bring::name(own), text: cuda::text(&bring::code(own))? }));
+        kernels.chain(fills).chain(brings).collect()
     }
 
     /// The kernels in the kernel IR. None says how it is made again: `stencilc build` makes all of them at once.
@@ -149,7 +157,8 @@ impl Planned {
             StageKernel::Cells(plan, _) => Ok(kernel::Kernel { made: None, ..cuda::lower(plan)? }),
             StageKernel::Rows(kernel) => Ok(kernel.code.clone()),
         });
-        kernels.chain(self.fills.iter().map(|&own| Ok(fill::code(own)))).collect()
+        let fills = self.fills.iter().map(|&own| Ok(fill::code(own)));
+        kernels.chain(fills).chain(self.brings.iter().map(|&own| Ok(bring::code(own)))).collect()
     }
 }
 
@@ -315,6 +324,9 @@ pub struct Kernels<M: Machine> {
     stages: Vec<Loaded<M>>,
     fillings: BTreeMap<VariableId, Filling<M>>,
     fills: BTreeMap<Fill, M::Kernel>,
+    pub(super) brings: BTreeMap<Element, M::Kernel>,
+    /// Which columns of neighbours are brought where.
+    pub(super) tables: bring::Tables<M>,
     /// Whether what is read is looked at byte by byte.
     watched: bool,
 }
@@ -378,13 +390,18 @@ impl<M: Machine> Kernels<M> {
         for &fill in &planned.fills {
             fills.insert(fill, loaded.next().ok_or_else(missing)?);
         }
+        let mut brings = BTreeMap::new();
+        for &element in &planned.brings {
+            brings.insert(element, loaded.next().ok_or_else(missing)?);
+        }
         let mut fillings = BTreeMap::new();
         for (id, _) in problem.staged.program.variables.iter() {
             if let Some(filling) = Filling::new(&*machine, problem, &planned.layout, id)? {
                 fillings.insert(id, filling);
             }
         }
-        Ok(Self { machine, planned, stages, fillings, fills, watched: false })
+        let tables = bring::Tables::<M>::default();
+        Ok(Self { machine, planned, stages, fillings, fills, brings, tables, watched: false })
     }
 
     /// The same, on a machine that builds the kernels.
@@ -399,8 +416,16 @@ impl<M: Machine> Kernels<M> {
         Self::new(machine, planned, loaded)
     }
 
-    fn problem(&self) -> &ProgramProblem {
+    pub(super) fn problem(&self) -> &ProgramProblem {
         &self.planned.problem
+    }
+
+    pub(super) fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    pub(super) fn layout(&self) -> &Layout {
+        &self.planned.layout
     }
 
     /// The same, but what is read must be whole, the bytes between rows and planes among it.
@@ -425,7 +450,7 @@ impl<M: Machine> Kernels<M> {
         Ok(None)
     }
 
-    fn packing(&self, variable: VariableId) -> Packing<'_> {
+    pub(super) fn packing(&self, variable: VariableId) -> Packing<'_> {
         packing_of(&self.planned, variable)
     }
 

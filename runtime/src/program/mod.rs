@@ -12,6 +12,7 @@ mod found;
 mod halo;
 pub mod kernels;
 pub mod measure;
+pub mod parts;
 pub mod plan;
 #[cfg(test)]
 mod recorded;

@@ -187,6 +187,17 @@ impl ProgramPlan {
         resident.into_iter().chain(rows).find(|plan| plan.check(problem).is_ok()).unwrap_or(merged)
     }
 
+    /// The plan that is taken on several devices if nobody chooses: they bring each other's rows between two kernels.
+    pub fn of_parts(choices: Choices) -> Self {
+        let shape = usual_shape(1, choices.precision);
+        Self { kind: PlanKind::Merged, steps: 1, choices, shape, tile: None, resident: 0, graph: true }
+    }
+
+    /// Whether kernels of the plan compute a part of a grid, with what lies beyond its edges beside it.
+    pub fn suits_parts(&self) -> bool {
+        matches!(self.kind, PlanKind::Separate | PlanKind::Merged | PlanKind::Recomputed)
+    }
+
     /// Whether the plan can be made for a problem.
     ///
     /// # Errors

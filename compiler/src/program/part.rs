@@ -1,0 +1,114 @@
+//! A program on a part of its grid: some rows along j.
+//!
+//! An edge between two parts is an edge like any other, beyond which the cells of the neighbour lie. So stages, regions, kernels and whoever
+//! fills halos know of no parts: somebody brings the neighbour's rows, once its own halo is filled.
+
+use super::{Beyond, Halo, Stage, Staged, beyond};
+use crate::analysis::extents::reaches;
+use crate::diagnostic::Refusal;
+use crate::grid::{Form, Grid, Region};
+use crate::ir::program::{GridAxis, Side};
+use crate::ir::{Handle, VariableId};
+use std::ops::Range;
+
+impl Staged {
+    /// The rows of each of so many parts: as many for each, but for one more where they do not divide.
+    ///
+    /// # Errors
+    /// The grid has no rows, or too few: a part has at least as many as are looked at beyond its edges.
+    pub fn rows_of_parts(&self, parts: usize) -> Result<Vec<Range<usize>>, Refusal> {
+        let (name, nj) = (&self.program.name, self.domain.nj);
+        if self.domain.form != Form::Rows {
+            return Err(Refusal::new(format!("program `{name}` is on a grid whose cells stand in no rows, and parts are rows"))
+                .help("leave out --gpus, or give --grid NIxNJxNK"));
+        }
+        if let Some(stage) = self.stages.iter().find(|stage| stage.wraps || !stage.carry.is_empty()) {
+            let own = &stage.stencil.name;
+            return Err(Refusal::new(format!("the kernel of `{own}` fetches what lies beyond an edge by itself, from one grid"))
+                .help("on parts of a grid there are --fuse separate, merged and recomputed"));
+        }
+        let least = self.beyond_rows().into_iter().flatten().max().unwrap_or(0).max(1);
+        if nj / parts < least {
+            let most = nj / least;
+            return Err(Refusal::new(format!(
+                "{nj} rows in {parts} parts are {} or so each, and program `{name}` looks at {least} beyond an edge",
+                nj / parts
+            ))
+            .help(match most {
+                0 | 1 => "a grid with more rows along j can be cut".to_owned(),
+                _ => format!("at most {most} parts have that many; or a grid with more rows along j"),
+            }));
+        }
+        let (each, more) = (nj / parts, nj % parts);
+        let first = |part: usize| part * each + part.min(more);
+        Ok((0..parts).map(|part| first(part)..first(part + 1)).collect())
+    }
+
+    /// How many rows are looked at beyond each side of an edge along j: what stages read, and what rules take to fill halos.
+    fn beyond_rows(&self) -> [[usize; 2]; 2] {
+        let mut read = [0; 2];
+        for (_, reach) in self.reads_along_j() {
+            read.iter_mut().zip(reach).for_each(|(most, own)| *most = own.max(*most));
+        }
+        [read, Side::BOTH.map(|side| self.halo.width(GridAxis::J, side))]
+    }
+
+    /// Which variables stages read, and how many rows before and behind a cell.
+    fn reads_along_j(&self) -> impl Iterator<Item = (VariableId, [usize; 2])> {
+        self.stages.iter().flat_map(|stage| {
+            let reaches = reaches(&stage.stencil);
+            stage.reads().filter_map(move |(field, variable)| {
+                let reach = reaches[field.index()]?;
+                Some((variable, Side::BOTH.map(|side| beyond(reach, GridAxis::J, side))))
+            })
+        })
+    }
+
+    /// Whether a variable is read beside its own row, by variable: then parts look at each other's.
+    pub fn is_shared_by_parts(&self) -> Vec<bool> {
+        let mut shared = vec![false; self.program.variables.len()];
+        for (variable, reach) in self.reads_along_j() {
+            shared[variable.index()] |= reach != [0, 0];
+        }
+        shared
+    }
+
+    /// The same program on one of the parts whose rows are these.
+    pub fn part(&self, all: &[Range<usize>], part: usize) -> Self {
+        let (rows, [read, _]) = (all[part].clone(), self.beyond_rows());
+        let is_inner = |side: Side| match side {
+            Side::Low => part > 0,
+            Side::High => part + 1 < all.len(),
+        };
+        let mut halo: Halo = self.halo;
+        for side in Side::BOTH {
+            let width = if is_inner(side) { read[side as usize] } else { self.halo.width(GridAxis::J, side) };
+            halo = halo.with(GridAxis::J, side, width);
+        }
+        let mut edges = self.edges.clone();
+        for (own, is_shared) in edges.iter_mut().zip(self.is_shared_by_parts()) {
+            for side in Side::BOTH {
+                // Around a circle of rows, the first part and the last one are neighbours.
+                let is_circle = own.beyond(GridAxis::J, side) == Some(Beyond::Periodic);
+                if is_inner(side) || is_circle {
+                    own.set(GridAxis::J, side, is_shared.then_some(Beyond::Neighbour));
+                }
+            }
+        }
+        let domain = Grid::rows(self.domain.ni, rows.len(), self.domain.nk);
+        let mut own = Self { domain, grid: halo.around(domain), halo, edges, rims: Vec::new(), ..self.clone() };
+        let before = self.halo.width(GridAxis::J, Side::Low);
+        let own_before = halo.width(GridAxis::J, Side::Low);
+        let moved = |region: &Region, before: usize, own_before: usize| {
+            let within = |row: usize| row.clamp(before + rows.start, before + rows.end) - before - rows.start;
+            Region { j: own_before + within(region.j.start)..own_before + within(region.j.end), ..region.clone() }
+        };
+        own.computed = moved(&self.computed, 0, 0);
+        let inner = own.inner();
+        own.stages = self.stages.iter().map(|stage| {
+            let region = moved(&stage.region, before, own_before);
+            Stage { is_whole: region == inner, region, ..stage.clone() }
+        }).collect();
+        own
+    }
+}
