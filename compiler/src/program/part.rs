@@ -19,13 +19,17 @@ impl Staged {
     pub fn rows_of_parts(&self, parts: usize) -> Result<Vec<Range<usize>>, Refusal> {
         let (name, nj) = (&self.program.name, self.domain.nj);
         if self.domain.form != Form::Rows {
-            return Err(Refusal::new(format!("program `{name}` is on a grid whose cells stand in no rows, and parts are rows"))
-                .help("leave out --gpus, or give --grid NIxNJxNK"));
+            return Err(Refusal::new(format!(
+                "program `{name}` is on a grid whose cells stand in no rows, and parts are rows"
+            ))
+            .help("leave out --gpus, or give --grid NIxNJxNK"));
         }
         if let Some(stage) = self.stages.iter().find(|stage| stage.wraps || !stage.carry.is_empty()) {
             let own = &stage.stencil.name;
-            return Err(Refusal::new(format!("the kernel of `{own}` fetches what lies beyond an edge by itself, from one grid"))
-                .help("on parts of a grid there are --fuse separate, merged and recomputed"));
+            return Err(Refusal::new(format!(
+                "the kernel of `{own}` fetches what lies beyond an edge by itself, from one grid"
+            ))
+            .help("on parts of a grid there are --fuse separate, merged and recomputed"));
         }
         let least = self.beyond_rows().into_iter().flatten().max().unwrap_or(0).max(1);
         if nj / parts < least {
@@ -105,10 +109,14 @@ impl Staged {
         };
         own.computed = moved(&self.computed, 0, 0);
         let inner = own.inner();
-        own.stages = self.stages.iter().map(|stage| {
-            let region = moved(&stage.region, before, own_before);
-            Stage { is_whole: region == inner, region, ..stage.clone() }
-        }).collect();
+        own.stages = self
+            .stages
+            .iter()
+            .map(|stage| {
+                let region = moved(&stage.region, before, own_before);
+                Stage { is_whole: region == inner, region, ..stage.clone() }
+            })
+            .collect();
         own
     }
 }

@@ -4,6 +4,7 @@ use super::prints::{Made, on_grid, on_mesh};
 use super::{Domain, How, Job, Run, Subject, in_stream};
 use crate::build::Build;
 use crate::checkpoint::{About, Checkpoint};
+use crate::cuda::Gpu;
 use crate::device::{ARCH, Device, Platform};
 use crate::drawing::Drawing;
 use crate::driver::{Backend, Driver, Script, knows_total, total};
@@ -13,9 +14,8 @@ use crate::mesh::program::kernels::{self as over_mesh, Reader, Renumbered};
 use crate::mesh::program::{self as over, MeshProblem, MeshScript};
 use crate::print::Print;
 use crate::program::kernels::{Kernels, Planned};
-use crate::cuda::Gpu;
 use crate::program::parts::{Cut, Parts};
-use crate::program::plan::{PlanKind, ProgramPlan, has_clusters};
+use crate::program::plan::{ProgramPlan, has_clusters};
 use crate::program::{ProgramProblem, cpu};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -201,7 +201,10 @@ impl Ready {
             Platform::Gpu(first) => {
                 let others = (1..parts).map(|next| Ok(Arc::new(Gpu::open(first.number() + next)?)));
                 let others = others.collect::<Result<Vec<_>>>().map_err(|error| {
-                    error.help(format!("{parts} GPUs are asked for, from cuda:{} on: --gpus says how many", first.number()))
+                    error.help(format!(
+                        "{parts} GPUs are asked for, from cuda:{} on: --gpus says how many",
+                        first.number()
+                    ))
                 })?;
                 let machines = std::iter::once(first).chain(others).collect();
                 self.kernels_of_parts(machines, &problem)
@@ -216,9 +219,7 @@ impl Ready {
         let (choices, open) = if is_cpu { choices.on_cpu(open) } else { (choices, open) };
         let mut plan = plan.unwrap_or_else(|| ProgramPlan::of_parts(problem.on_cells(choices, open)));
         plan.graph &= !is_unrecorded;
-        let cut = Cut::new(Arc::new(plan.fused(problem)?), machines.len())?;
-        // Its calls have become one already.
-        let plan = ProgramPlan { kind: PlanKind::Separate, steps: 1, ..plan };
+        let (cut, plan) = Cut::fused(problem, &plan, machines.len())?;
         let parts = machines.into_iter().zip(cut.parts());
         let backends = parts.map(|(machine, part)| Kernels::built(machine, Planned::new(part, &plan)?));
         let backends = backends.collect::<Result<_>>()?;

@@ -67,7 +67,7 @@ impl Reference {
         mismatches.collect()
     }
 
-    fn cells(&self) -> usize {
+    pub(super) fn cells(&self) -> usize {
         self.outputs.iter().flatten().map(Data::len).sum()
     }
 }

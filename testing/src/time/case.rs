@@ -17,6 +17,7 @@ use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_runtime::problem::Request;
 use stencilc_runtime::program::ProgramProblem;
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
+use stencilc_runtime::verify::parts::InParts;
 use stencilc_runtime::verify::program::Reference;
 use stencilc_runtime::verify::{Tools, Verdict, verify};
 use stencilc_runtime::{Data, Result};
@@ -135,6 +136,12 @@ impl Case {
         Self { extents, graph: Some(graph), ..self }
     }
 
+    /// In how many parts it is computed, too, if it can be cut.
+    fn parts(&self, problem: &ProgramProblem) -> Option<usize> {
+        let parts = 2 + (self.seed % 3) as usize;
+        (self.graph.is_none() && problem.staged.rows_of_parts(parts).is_ok()).then_some(parts)
+    }
+
     /// The program as the compiler reads it.
     fn program(&self) -> std::result::Result<Program, String> {
         let source = Source::new("random.stn", self.timed.to_string());
@@ -250,6 +257,11 @@ impl subject::Case for Case {
                 return Ok(Outcome::Failed(Failure::Fused(message)));
             }
         }
+        if let Some(parts) = self.parts(&reference.problem)
+            && let Some(wrong) = (InParts { reference: &reference, parts }).interpreted()?
+        {
+            return Ok(Outcome::Failed(Failure::Fused(wrong)));
+        }
         Ok(Outcome::Ready(Ready { case: self.clone(), reference, is_fused: saved > 0 }))
     }
 
@@ -267,6 +279,24 @@ impl subject::Case for Case {
                 *verdict = Verdict::Failed { order: None, mismatches: Vec::new(), damage };
             }
         }
+        let cut: Vec<(usize, InParts)> = ready
+            .iter()
+            .enumerate()
+            .filter_map(|(number, own)| {
+                let is_equal = matches!(verdicts[number], Verdict::Equal { .. }) && own.case.plan.suits_parts();
+                let parts = own.case.parts(&own.reference.problem).filter(|_| is_equal)?;
+                Some((number, InParts { reference: &own.reference, parts }))
+            })
+            .collect();
+        let ways: Vec<_> =
+            cut.iter().enumerate().map(|(way, (number, _))| (way, ready[*number].case.plan.clone())).collect();
+        let in_parts = verify(&Many(cut.iter().map(|(_, own)| own).collect()), &ways, tools, &|_| {})?;
+        for ((number, _), verdict) in cut.iter().zip(in_parts) {
+            // Fused, it may look further than a part has rows.
+            if !matches!(verdict, Verdict::Equal { .. } | Verdict::Refused { .. }) {
+                verdicts[*number] = verdict;
+            }
+        }
         Ok(verdicts)
     }
 
@@ -274,6 +304,7 @@ impl subject::Case for Case {
         let has = [
             ("cells in no rows", ready.case.graph.is_some()),
             ("stages that are fused", ready.is_fused),
+            ("parts", ready.case.parts(&ready.reference.problem).is_some()),
             ("sweeps", ready.case.timed.stencils.iter().any(|own| !own.sweeps.is_empty())),
             ("boundaries", !ready.case.timed.boundaries.is_empty()),
             ("loops", ready.case.timed.actions.iter().any(|own| matches!(own, Action::Repeat(..)))),

@@ -5,17 +5,17 @@ use super::messages::Message;
 use crate::array::Element;
 use crate::error::{Error, Result};
 use crate::machine::{Arg, Launch, Machine};
+use crate::problem::element_of;
 use crate::program::fill::{column_at, element_in_kernels};
 use crate::program::kernels::Kernels;
-use crate::problem::element_of;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use stencilc_compiler::ir::program::Side;
 use stencilc_compiler::ir::VariableId;
+use stencilc_compiler::ir::program::GridAxis;
+use stencilc_compiler::ir::program::Side;
 use stencilc_compiler::kernel;
 use stencilc_compiler::program::{Beyond, Staged};
-use stencilc_compiler::ir::program::GridAxis;
 
 /// Threads of a block.
 const THREADS: u32 = 128;

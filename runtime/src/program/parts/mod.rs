@@ -16,11 +16,13 @@ mod script;
 mod tests;
 
 use super::ProgramProblem;
+use super::plan::{PlanKind, ProgramPlan};
 use crate::array::Data;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
 use messages::{Message, messages};
 use script::PartsScript;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use stencilc_compiler::ir::program::GridAxis;
@@ -45,11 +47,18 @@ pub trait Part: Backend {
     ///
     /// # Errors
     /// The machine fails.
-    fn bring(&self, variable: VariableId, message: &Message, to: &Self::Buffer, other: &Self, from: &Self::Buffer)
-    -> Result<()>;
+    fn bring(
+        &self,
+        variable: VariableId,
+        message: &Message,
+        to: &Self::Buffer,
+        other: &Self,
+        from: &Self::Buffer,
+    ) -> Result<()>;
 }
 
 /// How a program is cut into parts.
+#[derive(Clone)]
 pub struct Cut {
     whole: Arc<ProgramProblem>,
     rows: Vec<Range<usize>>,
@@ -63,9 +72,20 @@ impl Cut {
     /// Its grid has no rows, or too few.
     pub fn new(whole: Arc<ProgramProblem>, parts: usize) -> Result<Self> {
         let rows = whole.staged.rows_of_parts(parts)?;
-        let part = |part: usize| Arc::new(ProgramProblem { staged: whole.staged.part(&rows, part), ..(*whole).clone() });
+        let part =
+            |part: usize| Arc::new(ProgramProblem { staged: whole.staged.part(&rows, part), ..(*whole).clone() });
         let parts = (0..rows.len()).map(part).collect();
         Ok(Self { whole, rows, parts })
+    }
+
+    /// The same of a program as a plan fuses it, and the plan of each part.
+    ///
+    /// # Errors
+    /// As [`Cut::new`]; or it cannot be fused like that.
+    pub fn fused(whole: &ProgramProblem, plan: &ProgramPlan, parts: usize) -> Result<(Self, ProgramPlan)> {
+        let cut = Self::new(Arc::new(plan.fused(whole)?), parts)?;
+        // Its calls have become one already.
+        Ok((cut, ProgramPlan { kind: PlanKind::Separate, steps: 1, ..plan.clone() }))
     }
 
     /// The program of each part.
@@ -96,6 +116,11 @@ impl<B: Part> Parts<B> {
         Ok(Self { cut, script, backends, messages })
     }
 
+    /// What computes each part.
+    pub fn backends(&self) -> &[B] {
+        &self.backends
+    }
+
     /// The lengths of a variable's array: of a row along i, and of levels; nothing of one that has no rows.
     fn shape(&self, variable: VariableId) -> Option<[usize; 2]> {
         let staged = &self.cut.whole.staged;
@@ -105,17 +130,22 @@ impl<B: Part> Parts<B> {
 
     /// Lets parts that are neighbours wait for each other.
     fn meet(&self) -> Result<()> {
-        for Message { to, from, .. } in &self.messages {
-            self.backends[*to].wait_for(&self.backends[*from])?;
-        }
-        Ok(())
+        let pairs: BTreeSet<(usize, usize)> = self.messages.iter().map(|message| (message.to, message.from)).collect();
+        pairs.into_iter().try_for_each(|(to, from)| self.backends[to].wait_for(&self.backends[from]))
     }
 }
 
 /// The numbers of some rows of an array whose rows and levels have these lengths.
 fn rows_of(data: &Data, [ni, levels]: [usize; 2], nj: usize, rows: &Range<usize>) -> Data {
     let mut own = Data::fresh(data.element(), ni * levels * rows.len());
-    put(data, &mut own, levels, |level| (level * nj + rows.start) * ni, |level| level * rows.len() * ni, ni * rows.len());
+    put(
+        data,
+        &mut own,
+        levels,
+        |level| (level * nj + rows.start) * ni,
+        |level| level * rows.len() * ni,
+        ni * rows.len(),
+    );
     own
 }
 

@@ -1,0 +1,77 @@
+//! Programs on grids that are cut into parts, as several devices have them: every plan against the interpreter, which cuts nothing.
+
+use super::program::Reference;
+use super::{Subject, Verdict, overwritten};
+use crate::build::Build;
+use crate::driver::Driver;
+use crate::emulate::Source;
+use crate::error::Result;
+use crate::mesh::program::kernels::Maker;
+use crate::program::kernels::{Kernels, Planned, Text};
+use crate::program::parts::{Cut, Parts};
+use crate::program::plan::ProgramPlan;
+use crate::program::{cpu, results};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A program in so many parts, which one machine computes.
+pub struct InParts<'a> {
+    /// What it leaves where it is not cut.
+    pub reference: &'a Reference,
+    /// How many parts.
+    pub parts: usize,
+}
+
+impl InParts<'_> {
+    /// What differs where the interpreter computes the parts, if anything does.
+    ///
+    /// # Errors
+    /// The grid has too few rows.
+    pub fn interpreted(&self) -> Result<Option<String>> {
+        let cut = Cut::new(Arc::clone(&self.reference.problem), self.parts)?;
+        let backends = cut.parts().iter().map(|part| cpu::Interpreter::new(Arc::clone(part))).collect();
+        let mut driver = Driver::new(Parts::new(cut, backends)?).given()?;
+        driver.finish()?;
+        let found = results(&self.reference.problem, &driver)?;
+        Ok(self.reference.mismatches(&found).first().map(|mismatch| format!("in {} parts: {mismatch}", self.parts)))
+    }
+}
+
+impl Subject for InParts<'_> {
+    type Way = ProgramPlan;
+    type Planned = (Cut, Vec<(Arc<Planned>, Vec<Text>)>);
+
+    fn plan(&self, plan: &ProgramPlan) -> Result<Self::Planned> {
+        let (cut, plan) = Cut::fused(&self.reference.problem, plan, self.parts)?;
+        let planned = cut.parts().iter().map(|part| {
+            let planned = Planned::new(part, &plan)?;
+            let texts = planned.texts()?;
+            Ok((Arc::new(planned), texts))
+        });
+        let planned = planned.collect::<Result<_>>()?;
+        Ok((cut, planned))
+    }
+
+    fn texts<'a>(&self, (_, planned): &'a Self::Planned) -> Vec<Source<'a>> {
+        let texts = planned.iter().flat_map(|(_, texts)| texts);
+        texts.map(|Text { name, text }| Source { name, text }).collect()
+    }
+
+    fn run<M: Build>(&self, (cut, planned): &Self::Planned, machine: &Arc<M>, maker: &Rc<Maker<M>>) -> Result<Verdict> {
+        let backends = planned.iter().map(|(planned, texts)| {
+            let loaded = texts.iter().map(|text| maker(&text.name, &text.text)).collect::<Result<_>>()?;
+            Ok(Kernels::new(Arc::clone(machine), Arc::clone(planned), loaded)?.watched())
+        });
+        let backend = Parts::new(cut.clone(), backends.collect::<Result<_>>()?)?;
+        let mut driver = Driver::new(&backend).given()?;
+        driver.finish()?;
+        let reference = self.reference;
+        let mismatches = reference.mismatches(&results(&reference.problem, &driver)?);
+        let mut damage = Vec::new();
+        for kernels in backend.backends() {
+            damage.extend(kernels.damage()?);
+        }
+        damage.extend(overwritten(&driver, |variable| reference.problem.held_before(variable))?);
+        Ok(Verdict::of(reference.cells(), mismatches, damage))
+    }
+}
