@@ -1,6 +1,6 @@
 //! Arrays that belong to somebody else: a place in memory, and where each element lies. Nothing is copied.
 
-use crate::array::{Data, Element};
+use crate::array::{Array, Data, Element};
 use crate::error::{Error, Result};
 use std::marker::PhantomData;
 
@@ -131,12 +131,40 @@ impl<'a> Lent<'a> {
             .filter(|extent| extent.checked_mul(self.element.bytes()).is_some_and(|bytes| bytes <= isize::MAX as usize))
     }
 
+    /// The same numbers in an array of their own, in C's order. Of memory of the host alone.
+    ///
+    /// # Errors
+    /// It is a GPU's memory.
+    pub fn to_array(&self) -> Result<Array> {
+        match self.memory {
+            Memory::Host => Ok(Array { shape: self.shape.clone(), data: self.copied() }),
+            Memory::Device => Err(Error::call("an array in a GPU's memory is not read from here")),
+        }
+    }
+
+    /// Whether truth values are 0 or 1: kernels compute with no other. Those of a GPU's memory are not looked at.
+    ///
+    /// # Errors
+    /// One is not; `name` is what the message calls the array.
+    pub fn check_truths(&self, name: &str) -> Result<()> {
+        match (self.element, self.memory) {
+            (Element::Bool, Memory::Host) => self.copied().check_truths(name),
+            _ => Ok(()),
+        }
+    }
+
     /// Copies the numbers, in the order of a C array. Of memory of the host alone.
     pub(crate) fn copied(&self) -> Data {
         fn gathered<T: Copy>(own: &Lent) -> Vec<T> {
             let first = std::ptr::with_exposed_provenance::<T>(own.address as usize);
-            // SAFETY: whoever made it sees to it that there are elements of this type at all places of shape and strides.
-            own.places().map(|place| unsafe { first.add(place).read() }).collect()
+            let (runs, length) = own.runs();
+            let mut numbers = Vec::with_capacity(own.shape.iter().product());
+            for place in runs {
+                // SAFETY: whoever made it sees to it that there are elements of this type at all places of shape and strides; those of
+                // a run follow each other.
+                numbers.extend_from_slice(unsafe { std::slice::from_raw_parts(first.add(place), length) });
+            }
+            numbers
         }
         match self.element {
             Element::F32 => Data::F32(gathered(self)),
@@ -150,9 +178,11 @@ impl<'a> Lent<'a> {
     pub(crate) fn put(&self, data: &Data, chosen: impl Iterator<Item = usize>) {
         fn scattered<T: Copy>(own: &Lent, numbers: &[T], chosen: impl Iterator<Item = usize>) {
             let first = std::ptr::with_exposed_provenance_mut::<T>(own.address as usize);
+            let is_dense = own.strides == in_order(&own.shape);
             for number in chosen {
+                let place = if is_dense { number } else { own.place(number) };
                 // SAFETY: as above; it is writable, and nobody else looks at it meanwhile.
-                unsafe { first.add(own.place(number)).write(numbers[number]) };
+                unsafe { first.add(place).write(numbers[number]) };
             }
         }
         match data {
@@ -163,8 +193,33 @@ impl<'a> Lent<'a> {
         }
     }
 
-    fn places(&self) -> impl Iterator<Item = usize> {
-        (0..self.shape.iter().product()).map(|number| self.place(number))
+    /// Where runs of elements begin that follow each other, in C's order, and how long each is.
+    fn runs(&self) -> (impl Iterator<Item = usize> + '_, usize) {
+        let (mut length, mut axes) = (1, self.shape.len());
+        while let Some(axis) = axes.checked_sub(1)
+            && (self.strides[axis] == length || self.shape[axis] == 1)
+        {
+            length *= self.shape[axis];
+            axes = axis;
+        }
+        let outer: usize = self.shape[..axes].iter().product();
+        // An array without elements has no run.
+        let count = if length == 0 { 0 } else { outer };
+        ((0..count).map(move |number| self.place(number * length)), length)
+    }
+
+    /// Copies all elements to memory of the host where they lie in the same way, and leaves what is between them.
+    ///
+    /// # Safety
+    /// There are elements from `to` on as many as from the first on, which nobody else looks at.
+    pub(crate) unsafe fn copy_to(&self, to: *mut u8) {
+        let from = std::ptr::with_exposed_provenance::<u8>(self.address as usize);
+        let bytes = self.element.bytes();
+        let (runs, length) = self.runs();
+        for place in runs {
+            // SAFETY: whoever made it sees to it that the elements are there, and the caller that there is room for them.
+            unsafe { to.add(place * bytes).copy_from_nonoverlapping(from.add(place * bytes), length * bytes) };
+        }
     }
 
     /// Where an element lies, by its number in C order.
