@@ -96,6 +96,9 @@ pub struct Subject {
     pub pool: Pool,
 }
 
+/// A parameter: name, kind, value if none is given, documentation.
+type Parameter = (String, &'static str, Option<Default>, String);
+
 /// A field: name, role, axes, type, documentation, range of what is drawn.
 type Declared = (String, &'static str, Vec<String>, &'static str, String, Option<(f64, f64)>);
 
@@ -235,7 +238,7 @@ impl Subject {
     }
 
     /// Names, kinds, values if none is given, and documentation.
-    fn params(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str, Option<Default>, String)>> {
+    fn params(&self, py: Python<'_>) -> PyResult<Vec<Parameter>> {
         let numbers = &self.of.program().numbers;
         // The parameters alone, without fields, whose arrays would be made.
         let bare = Stencil { params: numbers.params.clone(), defs: numbers.defs.clone(), ..Stencil::default() };

@@ -81,7 +81,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<declared::Subject>()?;
     module.add_class::<how::How>()?;
     module.add_class::<stencil::Lending>()?;
-    module.add_class::<stencil::Bound_>()?;
+    module.add_class::<stencil::BoundCall>()?;
     module.add_class::<program::Run>()?;
     module.add_class::<program::Held>()?;
     module.add_class::<place::Mesh>()?;

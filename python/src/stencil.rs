@@ -35,7 +35,18 @@ struct Given {
 struct Key {
     how: String,
     settings: Vec<(String, String)>,
-    arrays: Vec<(String, Use, Element, Option<usize>, Vec<usize>, Vec<isize>)>,
+    arrays: Vec<Lies>,
+}
+
+/// How an array lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Lies {
+    name: String,
+    how: Use,
+    element: Element,
+    device: Option<usize>,
+    shape: Vec<usize>,
+    strides: Vec<isize>,
 }
 
 /// Calls that were made before, for arrays that lie in the same way; and what was lacking of arrays that did.
@@ -244,8 +255,13 @@ impl Lending {
     }
 
     fn key(&self, py: Python<'_>) -> Key {
-        let arrays = self.given.iter().map(|Given { name, view, how }| {
-            (name.clone(), *how, view.element, view.device, view.shape.clone(), view.strides.clone())
+        let arrays = self.given.iter().map(|Given { name, view, how }| Lies {
+            name: name.clone(),
+            how: *how,
+            element: view.element,
+            device: view.device,
+            shape: view.shape.clone(),
+            strides: view.strides.clone(),
         });
         Key { how: self.how.bind(py).get().key(), settings: self.settings.clone(), arrays: arrays.collect() }
     }
@@ -390,11 +406,11 @@ impl Lending {
         outputs: Py<PyAny>,
         current: Option<Py<PyAny>>,
         waits: bool,
-    ) -> PyResult<Bound_> {
+    ) -> PyResult<BoundCall> {
         caught(py, || {
             let call = self.call(py, &self.key(py))?;
             let updates = call.updates();
-            Ok(Bound_ {
+            Ok(BoundCall {
                 call: Mutex::new(Bind { call, last: None }),
                 updates,
                 is_on_gpu: self.device.is_some(),
@@ -435,7 +451,7 @@ impl Lending {
 
 /// A stencil that is bound to arrays.
 #[pyclass(frozen, name = "Bound", module = "stencilc._core")]
-pub struct Bound_ {
+pub struct BoundCall {
     call: Mutex<Bind>,
     updates: bool,
     is_on_gpu: bool,
@@ -463,7 +479,7 @@ impl Drop for Bind {
 }
 
 #[pymethods]
-impl Bound_ {
+impl BoundCall {
     /// Computes once, in a stream.
     #[pyo3(signature = (*, stream = None))]
     fn __call__(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
