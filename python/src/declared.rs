@@ -2,7 +2,7 @@
 
 use crate::error::{Told, apart, caught, raised, told, wrong, wrong_text};
 use crate::how::How;
-use crate::stencil::Pool;
+use crate::lending::Pool;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -9,6 +9,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use stencilc_compiler::diagnostic::{Diagnostic, Severity, render};
 use stencilc_compiler::source::Source;
+use stencilc_compiler::text::shown;
 use stencilc_runtime::{Error, Fault, threads};
 
 /// What there is to say of a place in a text: severity, file, line, column, message, label, help.
@@ -113,6 +114,8 @@ pub fn told(source: &Source, diagnostics: &[Diagnostic]) -> Vec<Told> {
 fn exception(py: Python<'_>, fault: &str, message: &str, help: Option<&str>, diagnostics: Vec<Told>) -> PyErr {
     static RAISED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let made = RAISED.get_or_try_init(py, || Ok(py.import("stencilc._errors")?.getattr("made")?.unbind()));
+    // Names of files and texts of others can hold anything, and whoever prints the error has a screen.
+    let (message, help) = (shown(message), help.map(shown));
     match made.and_then(|made: &Py<PyAny>| made.bind(py).call1((fault, message, help, diagnostics))) {
         Ok(error) => PyErr::from_value(error),
         Err(error) => error,

@@ -4,18 +4,19 @@
 //! ```text
 //! declared   texts: what they declare, explain and become      how      options of `using`
 //! view       where arrays have their numbers                   dlpack   those that are handed over by DLPack
-//! stencil    calls on arrays, bound or not                     stream   streams of CUDA's
+//! lending    arrays that stencils are called with              bound    calls that are bound, in streams (stream)
 //! program    programs that run                                 place    grids and meshes
 //! error      what goes wrong, panics and forks
 //! ```
 
+mod bound;
 mod declared;
 mod dlpack;
 mod error;
 mod how;
+mod lending;
 mod place;
 mod program;
-mod stencil;
 mod stream;
 mod view;
 
@@ -80,15 +81,15 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<declared::Text>()?;
     module.add_class::<declared::Subject>()?;
     module.add_class::<how::How>()?;
-    module.add_class::<stencil::Lending>()?;
-    module.add_class::<stencil::BoundCall>()?;
+    module.add_class::<lending::Lending>()?;
+    module.add_class::<bound::BoundCall>()?;
     module.add_class::<program::Run>()?;
     module.add_class::<program::Held>()?;
     module.add_class::<place::Mesh>()?;
     module.add_class::<place::Cells>()?;
     module.add_function(wrap_pyfunction!(declared::open, module)?)?;
     module.add_function(wrap_pyfunction!(declared::in_memory, module)?)?;
-    module.add_function(wrap_pyfunction!(stencil::lend, module)?)?;
+    module.add_function(wrap_pyfunction!(lending::lend, module)?)?;
     module.add_function(wrap_pyfunction!(program::start, module)?)?;
     module.add_function(wrap_pyfunction!(place::read_mesh, module)?)?;
     module.add_function(wrap_pyfunction!(place::read_cells, module)?)?;

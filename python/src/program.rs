@@ -3,8 +3,8 @@
 use crate::declared::Subject;
 use crate::error::{apart, caught, raised, wrong};
 use crate::how::How;
+use crate::lending::dtype;
 use crate::place::domain_of;
-use crate::stencil::dtype;
 use crate::view::View;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};

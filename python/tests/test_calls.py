@@ -156,6 +156,8 @@ WRONG: "dict[str, Any]" = {
     "another name": (lambda s, a: s(temperature=a), "its fields are phi, res"),
     "nothing": (lambda s, a: s(), "an input is missing of stencil `laplap`: `phi`\n  help: give an array for each"),
     "no input": (lambda s, a: s(res=a), "an input is missing of stencil `laplap`: `phi`\n  help: given are res (3, 9, 11)"),
+    "no name": (lambda s, a: s(a), "an array is given without a name\n  help: arrays are given by the names of fields: phi=..."),
+    "a grid that is none": (lambda s, a: s("quad.npz", phi=a), "a str is no grid and no mesh"),
     "a list": (lambda s, a: s(phi=a.tolist()), "`phi` is a field, and its list is no array\n  help: give an array, such as"),
     "a number": (lambda s, a: s(phi=1.0), "`phi` is a field, and its float is no array"),
     "none": (lambda s, a: s(phi=None), "`phi` is a field, and its NoneType is no array"),

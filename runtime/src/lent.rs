@@ -3,6 +3,7 @@
 use crate::array::{Array, Data, Element};
 use crate::error::{Error, Result};
 use std::marker::PhantomData;
+use std::ops::Range;
 
 /// The types that elements of arrays have.
 pub trait Number: sealed::Sealed + Copy {
@@ -178,12 +179,28 @@ impl<'a> Lent<'a> {
     pub(crate) fn put(&self, data: &Data, chosen: impl Iterator<Item = usize>) {
         fn scattered<T: Copy>(own: &Lent, numbers: &[T], chosen: impl Iterator<Item = usize>) {
             let first = std::ptr::with_exposed_provenance_mut::<T>(own.address as usize);
-            let is_dense = own.strides == in_order(&own.shape);
-            for number in chosen {
-                let place = if is_dense { number } else { own.place(number) };
-                // SAFETY: as above; it is writable, and nobody else looks at it meanwhile.
-                unsafe { first.add(place).write(numbers[number]) };
+            if own.strides != in_order(&own.shape) {
+                for number in chosen {
+                    // SAFETY: as above; it is writable, and nobody else looks at it meanwhile.
+                    unsafe { first.add(own.place(number)).write(numbers[number]) };
+                }
+                return;
             }
+            // Where places are numbers, those that follow each other are written together.
+            let mut write = |run: Range<usize>| {
+                let from = &numbers[run.clone()];
+                // SAFETY: as above.
+                unsafe { first.add(run.start).copy_from_nonoverlapping(from.as_ptr(), from.len()) };
+            };
+            let mut run = 0..0;
+            for number in chosen {
+                if number != run.end {
+                    write(run);
+                    run = number..number;
+                }
+                run.end += 1;
+            }
+            write(run);
         }
         match data {
             Data::F32(numbers) => scattered(self, numbers, chosen),
@@ -256,6 +273,12 @@ mod tests {
         let own = Lent::write(&mut numbers, &[2, 2]).unwrap().strided(&[3, 1]).unwrap();
         own.put(&Data::F32(vec![1.0, 2.0, 3.0, 4.0]), [1, 2].into_iter());
         assert_eq!(numbers, [0.0, 2.0, 0.0, 3.0, 0.0, 0.0]);
+        let own = Lent::write(&mut numbers, &[2, 3]).unwrap();
+        own.put(&Data::F32((1..7).map(|n| n as f32 / 2.0).collect()), [0, 3, 4].into_iter());
+        assert_eq!(numbers, [0.5, 2.0, 0.0, 2.0, 2.5, 0.0]);
+        let own = Lent::read(&numbers, &[3, 1, 2]).unwrap().strided(&[2, 9, 1]).unwrap();
+        assert_eq!(own.to_array().unwrap().data, Data::F32(numbers.clone()));
+        assert_eq!(Lent::read(&numbers, &[0, 2]).unwrap().copied(), Data::F32(Vec::new()));
     }
 
     #[test]

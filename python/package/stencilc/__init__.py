@@ -16,7 +16,10 @@ from typing import List, Union
 from . import _core
 from ._core import Bound, Cells, Mesh, __version__
 from ._errors import Diagnostic, Error
-from ._subjects import Field, Param, Program, Run, Stencil, Text
+from ._programs import Program, Run
+from ._stencils import Stencil
+from ._subjects import Field, Param
+from ._texts import Text
 
 __all__ = [
     "Bound",

@@ -68,6 +68,20 @@ class CuPy(Kind):
             return cupy.asarray(array)
 
 
+class Cuda(CuPy):
+    """Arrays on a GPU, of whatever library: new ones are CuPy's, if it is there."""
+
+    def new(self, shape: Sequence[int], dtype: str, device: Optional[int]) -> Any:
+        try:
+            return super().new(shape, dtype, device)
+        except ModuleNotFoundError:
+            raise Error("new arrays on a GPU would be CuPy's, and it is not installed", "give arrays for all outputs") from None
+
+    def stream(self, device: int) -> Optional[Callable[[], int]]:
+        # Their library says it with each array, or works in the default one.
+        return None
+
+
 class Torch(Kind):
     def new(self, shape: Sequence[int], dtype: str, device: Optional[int]) -> Any:
         torch = _library("torch")
@@ -112,6 +126,7 @@ class Jax(Kind):
 
 _KINDS: List[Tuple[str, Kind]] = [("cupy", CuPy()), ("torch", Torch()), ("jax", Jax()), ("jaxlib", Jax())]
 NUMPY = Kind()
+_CUDA = Cuda()
 
 
 def _library(name: str) -> Any:
@@ -128,7 +143,7 @@ def kind_of(arrays: Sequence[Any]) -> Kind:
             if library == name:
                 return kind
     if any(hasattr(array, "__cuda_array_interface__") for array in arrays):
-        return _KINDS[0][1]
+        return _CUDA
     return NUMPY
 
 

@@ -24,6 +24,7 @@ use std::time::Instant;
 use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUjit_option, CUresult};
 
 pub use buffer::Buffer;
+pub use context::keeping_current;
 pub use driver::{DeviceInfo, availability, devices, driver_version};
 pub use graph::Graph;
 pub use kernel::{Kernel, Module};

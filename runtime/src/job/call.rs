@@ -296,7 +296,9 @@ impl Call<'_> {
         let copied = |lent: Option<&Lent>| lent.map(Lent::copied);
         let fields = 0..self.lending.writes.len();
         let inputs: Vec<Option<Data>> = fields.map(|field| copied(self.lending.read(field))).collect();
-        let mut outputs: Vec<Option<Data>> = self.lending.writes.iter().map(|own| copied(own.as_ref())).collect();
+        // What is not computed is not written back, whatever it holds.
+        let room = |lent: &Lent| Data::zeros(lent.element, lent.shape.iter().product());
+        let mut outputs: Vec<Option<Data>> = self.lending.writes.iter().map(|own| own.as_ref().map(room)).collect();
         let inputs: Vec<Option<&Data>> = inputs.iter().map(Option::as_ref).collect();
         let job = interpreter::Job {
             stencil: &self.stencil,

@@ -3,7 +3,8 @@
 use super::{Job, Run};
 use crate::error::{Error, Result};
 use crate::threads;
-use std::sync::mpsc::{Sender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::sync::{Mutex, PoisonError};
 
 /// The stack of the thread, as large as that of a program's first.
 const STACK: usize = 8 << 20;
@@ -11,9 +12,24 @@ const STACK: usize = 8 << 20;
 /// What a run is asked for.
 type Request = Box<dyn FnOnce(&mut Run) + Send>;
 
-/// A run on a thread of its own. It ends with this.
+/// A run on a thread of its own. It ends with this: once this is gone, so is what the run held.
 pub struct Elsewhere {
-    requests: Sender<Request>,
+    /// There until the end.
+    requests: Option<Sender<Request>>,
+    ended: Mutex<Receiver<()>>,
+    /// The process that has the thread.
+    process: u32,
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        self.requests = None;
+        // A process that was forked from it has no thread to wait for.
+        if self.process == std::process::id() {
+            // Nothing is ever sent: this ends when the other side is gone.
+            let _ = self.ended.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        }
+    }
 }
 
 impl Job {
@@ -36,6 +52,7 @@ impl Job {
     pub fn start_elsewhere(self) -> Result<Elsewhere> {
         let (requests, received) = channel::<Request>();
         let (started, is_started) = sync_channel(1);
+        let (end, ended) = channel();
         let work = move || {
             let run = self.start();
             let (told, run) = match run {
@@ -48,11 +65,13 @@ impl Job {
             while let Ok(request) = received.recv() {
                 request(&mut run);
             }
+            drop(run);
+            drop(end);
         };
         threads::spawn("run", STACK, work)
             .map_err(|error| Error::machine(format!("no thread can be started for a run: {error}")))?;
-        is_started.recv().map_err(|_| ended())??;
-        Ok(Elsewhere { requests })
+        is_started.recv().map_err(|_| has_ended())??;
+        Ok(Elsewhere { requests: Some(requests), ended: Mutex::new(ended), process: std::process::id() })
     }
 }
 
@@ -67,12 +86,13 @@ impl Elsewhere {
             // Whoever asked waits for it.
             let _ = send.send(work(run));
         };
-        self.requests.send(Box::new(request)).map_err(|_| ended())?;
-        receive.recv().map_err(|_| ended())?
+        let requests = self.requests.as_ref().ok_or_else(has_ended)?;
+        requests.send(Box::new(request)).map_err(|_| has_ended())?;
+        receive.recv().map_err(|_| has_ended())?
     }
 }
 
-fn ended() -> Error {
+fn has_ended() -> Error {
     Error::check("a mistake in stencilc has ended this run: a thread panicked, and has said why on stderr")
         .help("go on from the last checkpoint; the mistake is worth a report")
 }

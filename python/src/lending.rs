@@ -1,16 +1,17 @@
-//! Stencils on grids that are called on arrays of Python's: whose each array is, the kernel that suits them, and calls that are bound.
+//! Arrays of Python's that a stencil on a grid is called with: whose each is, whether it suits, what is lacking, and the call that computes on
+//! them.
 
+use crate::bound::{Bind, BoundCall, locked, on_device};
 use crate::declared::Subject;
 use crate::error::{apart, caught, wrong};
 use crate::how::How;
-use crate::stream::handle_of;
 use crate::view::{View, shape_text};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PySlice, PyTuple};
-use std::sync::{Mutex, MutexGuard};
+use pyo3::types::{PyDict, PyTuple};
+use std::sync::Mutex;
 use stencilc_compiler::ir::program::Variable;
 use stencilc_compiler::ir::{Precision, Role, Stored};
-use stencilc_runtime::job::{Arrays, Call, Job, Lacking};
+use stencilc_runtime::job::{Arrays, Job, Lacking};
 use stencilc_runtime::problem::element_of;
 use stencilc_runtime::{Device, Element, Error};
 
@@ -52,17 +53,12 @@ struct Lies {
 /// Calls that were made before, for arrays that lie in the same way; and what was lacking of arrays that did.
 #[derive(Default)]
 pub struct Pool {
-    calls: Mutex<Vec<(Key, Call<'static>)>>,
+    calls: Mutex<Vec<(Key, Bind)>>,
     lacking: Mutex<Vec<(Key, Vec<Lacking>)>>,
 }
 
 /// How many of each are kept.
 const KEPT: usize = 8;
-
-/// The lock of what holds no half-done change.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
 
 /// Arrays and parameters that a stencil is called with.
 #[pyclass(module = "stencilc._core")]
@@ -298,7 +294,7 @@ impl Lending {
     }
 
     /// The call, made or taken from those that were made before.
-    fn call(&self, py: Python<'_>, key: &Key) -> PyResult<Call<'static>> {
+    fn call(&self, py: Python<'_>, key: &Key) -> PyResult<Bind> {
         let pool = &self.subject.bind(py).get().pool;
         let known = {
             let mut calls = locked(&pool.calls);
@@ -306,14 +302,17 @@ impl Lending {
             at.map(|at| calls.swap_remove(at).1)
         };
         let job = known.is_none().then(|| self.job(py));
+        let is_on_gpu = self.device.is_some();
         apart(py, || {
-            // SAFETY: a bound call has what is in `kept`, and another one is run while this is there.
-            let arrays = unsafe { self.arrays() }?;
-            match (known, job) {
-                (Some(mut call), _) => call.lend(arrays).map(|()| call),
-                (None, Some(job)) => job.call(arrays),
-                (None, None) => Err(Error::check("a call is neither known nor made")),
-            }
+            on_device(is_on_gpu, || {
+                // SAFETY: a bound call has what is in `kept`, and another one is run while this is there.
+                let arrays = unsafe { self.arrays() }?;
+                match (known, job) {
+                    (Some(mut bind), _) => bind.call.lend(arrays).map(|()| bind),
+                    (None, Some(job)) => Ok(Bind { call: job.call(arrays)?, last: None }),
+                    (None, None) => Err(Error::check("a call is neither known nor made")),
+                }
+            })
         })
     }
 }
@@ -378,23 +377,17 @@ impl Lending {
     fn run(&mut self, py: Python<'_>, stream: usize, waits: bool) -> PyResult<()> {
         caught(py, || {
             let key = self.key(py);
-            let mut call = self.call(py, &key)?;
-            // Its room for what is changed in place may still be in use.
-            let waits = waits || call.updates();
-            let call = apart(py, move || {
-                // SAFETY: the stream is that of the arrays' library, in whose order they are used; they are there until this returns, and
-                // their library frees them in that order, too.
-                unsafe { call.run_in(std::ptr::with_exposed_provenance_mut(stream)) }?;
-                if waits {
-                    call.wait()?;
-                }
-                Ok(call)
+            let mut bind = self.call(py, &key)?;
+            let is_on_gpu = self.device.is_some();
+            let bind = apart(py, move || {
+                // The arrays' library uses and frees them in the order of the stream that it has told.
+                on_device(is_on_gpu, || bind.run(stream, waits, is_on_gpu)).map(|()| bind)
             })?;
             let mut calls = locked(&self.subject.bind(py).get().pool.calls);
             if calls.len() >= KEPT {
                 calls.remove(0);
             }
-            calls.push((key, call));
+            calls.push((key, bind));
             Ok(())
         })
     }
@@ -408,11 +401,9 @@ impl Lending {
         waits: bool,
     ) -> PyResult<BoundCall> {
         caught(py, || {
-            let call = self.call(py, &self.key(py))?;
-            let updates = call.updates();
+            let call = Mutex::new(self.call(py, &self.key(py))?);
             Ok(BoundCall {
-                call: Mutex::new(Bind { call, last: None }),
-                updates,
+                call,
                 is_on_gpu: self.device.is_some(),
                 waits,
                 outputs,
@@ -446,82 +437,6 @@ impl Lending {
         };
         let are = if missing.len() == 1 { "an input is" } else { "inputs are" };
         Err(wrong(py, format!("{are} missing of stencil `{}`: {}", subject.of.name(), missing.join(", ")), help))
-    }
-}
-
-/// A stencil that is bound to arrays.
-#[pyclass(frozen, name = "Bound", module = "stencilc._core")]
-pub struct BoundCall {
-    call: Mutex<Bind>,
-    updates: bool,
-    is_on_gpu: bool,
-    waits: bool,
-    outputs: Py<PyAny>,
-    current: Option<Py<PyAny>>,
-    stream: usize,
-    /// What the call works on. It comes after the call, which is dropped first.
-    _kept: Vec<Py<PyAny>>,
-}
-
-/// A call, and the stream of its last run.
-struct Bind {
-    call: Call<'static>,
-    last: Option<usize>,
-}
-
-impl Drop for Bind {
-    fn drop(&mut self) {
-        if self.last.is_some() {
-            // Its kernel is unloaded, and arrays may be freed, once nothing runs. Who would be told of an error is gone.
-            let _ = self.call.wait();
-        }
-    }
-}
-
-#[pymethods]
-impl BoundCall {
-    /// Computes once, in a stream.
-    #[pyo3(signature = (*, stream = None))]
-    fn __call__(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
-        let stream = match (stream, &self.current) {
-            (Some(stream), _) => handle_of(stream)?,
-            (None, Some(current)) if self.is_on_gpu => current.bind(py).call0()?.extract()?,
-            (None, _) => self.stream,
-        };
-        let (is_on_gpu, updates, waits) = (self.is_on_gpu, self.updates, self.waits);
-        apart(py, || {
-            let mut bind = self.call.lock().map_err(|_| {
-                Error::check("a mistake in stencilc has ended this call before").help("bind the arrays again")
-            })?;
-            if updates && bind.last.is_some_and(|last| last != stream) {
-                bind.call.wait()?;
-            }
-            // SAFETY: the stream is the caller's, who says in which order the arrays are used; they are kept as long as this.
-            unsafe { bind.call.run_in(std::ptr::with_exposed_provenance_mut(stream)) }?;
-            bind.last = is_on_gpu.then_some(stream);
-            if waits { bind.call.wait() } else { Ok(()) }
-        })?;
-        Ok(self.outputs.clone_ref(py))
-    }
-
-    /// Waits until all that was started is done.
-    fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        apart(py, || locked(&self.call).call.wait())
-    }
-
-    /// What it returns.
-    #[getter]
-    fn outputs(&self, py: Python<'_>) -> Py<PyAny> {
-        self.outputs.clone_ref(py)
-    }
-
-    /// The cells that are computed, along k, j and i.
-    #[getter]
-    fn region<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let bind = locked(&self.call);
-        let region = bind.call.region();
-        let slices = [&region.k, &region.j, &region.i];
-        PyTuple::new(py, slices.map(|own| PySlice::new(py, own.start as isize, own.end as isize, 1)))
     }
 }
 
