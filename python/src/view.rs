@@ -3,6 +3,7 @@
 
 use crate::dlpack::{self, Kept};
 use crate::error::wrong;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use stencilc_runtime::lent::Memory;
@@ -32,17 +33,19 @@ impl View {
         let py = array.py();
         // Some libraries answer with an error where the attribute is there for others.
         if let Some(told) = asked(name, array, "__cuda_array_interface__")? {
-            let mut view = Self::of_interface(name, &told)?;
-            view.device = Some(dlpack::device(array)?.flatten().unwrap_or(0));
-            let stream = told.get_item("stream")?.filter(|own| !own.is_none());
-            view.stream = stream.map(|own| own.extract()).transpose()?;
-            return Ok(view);
+            let view = Self::of_interface(name, &told).and_then(|mut view| {
+                view.device = Some(dlpack::device(array)?.flatten().unwrap_or(0));
+                let stream = told.get_item("stream")?.filter(|own| !own.is_none());
+                view.stream = stream.map(|own| own.extract()).transpose()?;
+                Ok(view)
+            });
+            return view.map_err(|error| refused(name, py, error));
         }
         if let Some(told) = asked(name, array, "__array_interface__")? {
-            return Self::of_interface(name, &told);
+            return Self::of_interface(name, &told).map_err(|error| refused(name, py, error));
         }
         if array.hasattr("__dlpack__")? {
-            return dlpack::taken(name, array);
+            return dlpack::taken(name, array).map_err(|error| refused(name, py, error));
         }
         let kind = array.get_type().name()?;
         let help = "give an array, such as `numpy.asarray(...)`: of NumPy, CuPy, torch, jax, or one that has \
@@ -143,6 +146,17 @@ impl View {
         let memory = if self.device.is_some() { Memory::Device } else { Memory::Host };
         // SAFETY: the library of the array has told of it, and the caller sees to the rest. Truth values are looked at by whoever reads.
         unsafe { Lent::at(memory, self.address, self.element, &self.shape, &strides, is_writable) }
+    }
+}
+
+/// That the library of an array says something else than it should, or an error of our own.
+fn refused(name: &str, py: Python<'_>, error: PyErr) -> PyErr {
+    let is_of_library = error.is_instance_of::<PyTypeError>(py)
+        || error.is_instance_of::<PyValueError>(py)
+        || error.is_instance_of::<PyOverflowError>(py);
+    match is_of_library {
+        true => wrong(py, format!("the array of `{name}` does not tell where its numbers are: {error}"), ""),
+        false => error,
     }
 }
 

@@ -151,7 +151,21 @@ def test_jax_arrays_are_made_and_never_changed(laplap: Any, phi: Any) -> None:
     assert "`phi`" in told(error)
 
 
+class Told:
+    """An array that says of itself what it is told to."""
+
+    def __init__(self, **told: Any) -> None:
+        self.__array_interface__ = {"version": 3, "shape": (3, 9, 11), "typestr": "<f8", "data": (0, False), **told}
+
+
 WRONG: "dict[str, Any]" = {
+    "no place": (lambda s, a: s(phi=Told(data=None)), "the array of `phi` does not tell where its numbers are"),
+    "half a place": (lambda s, a: s(phi=Told(data=(-1, False))), "the array of `phi` does not tell where its numbers"),
+    "no number of axes": (lambda s, a: s(phi=Told(shape="many")), "the array of `phi` does not tell where its numbers"),
+    "records": (
+        lambda s, a: s(phi=np.zeros((3, 9, 11), [("x", "f8"), ("y", "u1")])["x"]),
+        "elements of the array of `phi` lie between each other",
+    ),
     "a name": (lambda s, a: s(ph=a), "stencil `laplap` has no field or parameter `ph`\n  help: did you mean `phi`?"),
     "another name": (lambda s, a: s(temperature=a), "its fields are phi, res"),
     "nothing": (lambda s, a: s(), "an input is missing of stencil `laplap`: `phi`\n  help: give an array for each"),

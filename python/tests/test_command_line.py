@@ -67,3 +67,13 @@ def test_files_are_written_where_it_is_called(tmp_path: pathlib.Path) -> None:
     done = call(CALLS[-1], "new", "own", cwd=tmp_path)
     assert done.returncode == 0, done
     assert stencilc.load(tmp_path / "own.stn").stencils
+
+
+def test_nvrtc_of_the_environment_is_found(tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / "nvidia" / "cu13" / "lib"
+    folder.mkdir(parents=True)
+    # It is looked for by its name, and told even if it turns out to be none.
+    (folder / "libnvrtc.so.13").write_bytes(b"no library")
+    own = {name: value for name, value in os.environ.items() if name != "STENCILC_NVRTC"}
+    told = call(CALLS[0], "doctor", env={**own, "PYTHONPATH": str(tmp_path)})
+    assert str(folder) in told.stdout + told.stderr, told
