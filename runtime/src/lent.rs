@@ -187,7 +187,7 @@ impl<'a> Lent<'a> {
                 return;
             }
             // Where places are numbers, those that follow each other are written together.
-            let mut write = |run: Range<usize>| {
+            let write = |run: Range<usize>| {
                 let from = &numbers[run.clone()];
                 // SAFETY: as above.
                 unsafe { first.add(run.start).copy_from_nonoverlapping(from.as_ptr(), from.len()) };
