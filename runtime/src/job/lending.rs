@@ -66,7 +66,6 @@ impl<'a> Lending<'a> {
     /// Whose each array is.
     pub fn new(stencil: &Stencil, Arrays { reads, writes, updates }: Arrays<'a>) -> Result<Self> {
         let updated = |name: &str| updates.iter().any(|own| own == name);
-        let writes = by_field(stencil, writes, true, &updated)?;
         if let Some((_, field)) = stencil.fields.iter().find(|(_, own)| updated(&own.name) && own.role != Role::InOut) {
             return Err(Error::call(format!("`{}` is no `inout` field: what it held is not read", field.name))
                 .help("lend its array by `Arrays::write`"));
@@ -76,6 +75,7 @@ impl<'a> Lending<'a> {
                 .help("lend one: by `Arrays::update`, or two by `Arrays::read` and `Arrays::write`"));
         }
         let reads = by_field(stencil, reads, false, &updated)?;
+        let writes = by_field(stencil, writes, true, &updated)?;
         let named = stencil.fields.iter().filter(|(_, own)| updated(&own.name));
         let updates = named.map(|(id, _)| id).collect();
         Ok(Self { reads, writes, updates })
