@@ -14,10 +14,14 @@ use crate::args::given::Names;
 use crate::args::mesh::MeshArgs;
 use crate::args::{self, ARCH, GridArg, LaunchArgs, Pair};
 use crate::build::program::ProgramArgs;
-use crate::{input, kernel, terminal};
+use crate::input::{self, Input};
+use crate::{kernel, terminal};
 use facts::{Bounds, Explained, Explanation, Planned};
+use serde::Serialize;
+use serde_json::Value;
 use stencilc_compiler::analysis::roofline::Limits;
 use stencilc_compiler::cuda;
+use stencilc_compiler::diagnostic::Refusal;
 use stencilc_compiler::gpu::{SHEETS, Sheet};
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
@@ -91,17 +95,45 @@ fn positive(text: &str) -> std::result::Result<f64, String> {
 /// The stencil has errors, or no cell of it can be computed, which is told after all that can be.
 pub fn explain(args: &Args, json: bool) -> Result<()> {
     let input = input::load(&args.file)?;
+    let (told, refusal) = told(args, &input, json)?;
+    match told {
+        Told::Data(data) => terminal::json(&data)?,
+        Told::Text(text) => terminal::print(&text)?,
+    }
+    refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
+}
+
+/// What there is to tell.
+pub enum Told {
+    /// As data.
+    Data(Value),
+    /// To be read.
+    Text(String),
+}
+
+impl Told {
+    fn new(explanation: &impl Serialize, json: bool, text: impl FnOnce() -> String) -> Result<Self> {
+        let failed = |error| Error::input(format!("the results cannot be written as JSON: {error}"));
+        Ok(if json { Told::Data(serde_json::to_value(explanation).map_err(failed)?) } else { Told::Text(text()) })
+    }
+}
+
+/// Explains what is meant of a text that was read; and why no cell of it can be computed, if none can.
+///
+/// # Errors
+/// Something is wrong with the call.
+pub fn told(args: &Args, input: &Input, json: bool) -> Result<(Told, Option<Refusal>)> {
     let program = args.of_program.program.as_deref();
     if let Some(program) = program.map(|name| input.mesh_program(name)).transpose()?.flatten() {
-        return mesh_program::explain(args, &input, program, json);
+        return Ok((mesh_program::explain(args, input, program, json)?, None));
     }
     if let Some(program) = program.map(|name| input.program(Some(name), None)).transpose()?.flatten() {
         args.over.refuse()?;
-        return program::explain(args, &input, program, json);
+        return Ok((program::explain(args, input, program, json)?, None));
     }
     args.of_program.refuse()?;
     if let Some(stencil) = input.mesh_stencil(args.stencil.as_deref())? {
-        return mesh::explain(args, stencil, json);
+        return Ok((mesh::explain(args, stencil, json)?, None));
     }
     args.over.refuse()?;
     if args.levels.is_some() {
@@ -143,12 +175,7 @@ pub fn explain(args: &Args, json: bool) -> Result<()> {
     let subject = Explained { source: &input.source, stencil: &prepared, params: &params, drawn: &drawn };
     let (mut explanation, refusal) = Explanation::new(&subject, args.precision, grid, &bounds, &kernels);
     explanation.walks = walks::WalkFacts::new(stencil, &prepared, args.precision, args.launch.code.contract);
-    if json {
-        terminal::json(&explanation)?;
-    } else {
-        terminal::print(&text::write(&explanation, &args.arch))?;
-    }
-    refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
+    Ok((Told::new(&explanation, json, || text::write(&explanation, &args.arch))?, refusal))
 }
 
 /// Returns the registers of a thread of a kernel, by its name and its text.

@@ -41,7 +41,24 @@ pub fn embedded() -> impl Iterator<Item = Source> {
 /// # Errors
 /// There is none, or it cannot be read.
 pub fn open(file: &str) -> Result<Source> {
-    let source = import::joined(text(file)?, &mut imported);
+    with_types(import::joined(text(file)?, &mut imported))
+}
+
+/// A text that is in memory, with what it imports.
+///
+/// # Errors
+/// As [`open`].
+pub fn in_memory(name: &str, text: &str) -> Result<Source> {
+    if text.len() > LENGTH {
+        let most = LENGTH >> 10;
+        return Err(Error::input(format!("`{name}` is larger than {most} KiB: that is no stencil file")));
+    }
+    // Keys of files stand in quotes, and those of files that come along in nothing.
+    let key = format!("<{name}>");
+    with_types(import::joined(Text { key, name: name.to_owned(), text: text.to_owned() }, &mut imported))
+}
+
+fn with_types(source: Source) -> Result<Source> {
     match TYPES.get() {
         Some(types) => {
             source.with_types(types).map_err(|Refusal { message, help }| Error { help, ..Error::call(message) })
@@ -242,22 +259,11 @@ pub fn load(file: &str) -> Result<Input> {
     let tree = tree(&source)?;
     let parse_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let Lowered { stencils, programs, mesh_stencils, mesh_programs, tests, mesh_tests, diagnostics, .. } =
-        lower(&tree, &source.name);
+    let lowered = lower(&tree, &source.name);
     let lower_seconds = start.elapsed().as_secs_f64();
-    terminal::diagnostics(&diagnostics, &source);
-    match diagnostics.iter().filter(|found| found.severity == Severity::Error).count() {
-        0 => Ok(Input {
-            source,
-            stencils,
-            programs,
-            mesh_stencils,
-            mesh_programs,
-            tests,
-            mesh_tests,
-            parse_seconds,
-            lower_seconds,
-        }),
+    terminal::diagnostics(&lowered.diagnostics, &source);
+    match lowered.diagnostics.iter().filter(|found| found.severity == Severity::Error).count() {
+        0 => Ok(Input { parse_seconds, lower_seconds, ..Input::of(source, lowered) }),
         errors => Err(broken(&source, errors)),
     }
 }
@@ -285,6 +291,23 @@ fn broken(source: &Source, errors: usize) -> Error {
 }
 
 impl Input {
+    /// A text that was read and is right.
+    pub fn of(source: Source, lowered: Lowered) -> Self {
+        let Lowered { stencils, programs, mesh_stencils, mesh_programs, tests, mesh_tests, .. } = lowered;
+        let (parse_seconds, lower_seconds) = (0.0, 0.0);
+        Self {
+            source,
+            stencils,
+            programs,
+            mesh_stencils,
+            mesh_programs,
+            tests,
+            mesh_tests,
+            parse_seconds,
+            lower_seconds,
+        }
+    }
+
     /// Tells of numbers in `stencil` that `precision` cannot hold. Those that no precision can were told before.
     pub fn warn_of_numbers(&self, stencil: &Stencil, precision: Precision) {
         terminal::diagnostics(&lost(stencil, precision), &self.source);

@@ -2,6 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{Command, builder::StyledStr};
+use std::ffi::OsString;
 use stencilc_compiler::diagnostic::guess;
 use stencilc_compiler::text::ShellWord;
 
@@ -33,14 +34,14 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("--animate NAME=FILE", &["--gif", "--apng", "--movie", "--video", "--film", "--animation"]),
 ];
 
-/// The same error, with advice that helps.
-pub fn mended(mut error: Error, commands: &Command) -> Error {
+/// The same error of a call, with advice that helps.
+pub fn mended(mut error: Error, commands: &Command, words: &[OsString]) -> Error {
     // How to pass what was written as a value helps nobody here: no command takes words that begin with `-`.
     let useless = error.remove(ContextKind::Suggested).is_some();
     let advice = match error.kind() {
-        ErrorKind::InvalidSubcommand => command(&mut error, commands),
-        ErrorKind::UnknownArgument => option(&mut error, commands),
-        ErrorKind::MissingRequiredArgument => choices(&error, commands),
+        ErrorKind::InvalidSubcommand => command(&mut error, commands, words),
+        ErrorKind::UnknownArgument => option(&mut error, commands, words),
+        ErrorKind::MissingRequiredArgument => choices(&error, commands, words),
         _ => None,
     };
     if let Some(advice) = advice {
@@ -66,10 +67,10 @@ fn word(error: &Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-fn command(error: &mut Error, commands: &Command) -> Option<String> {
+fn command(error: &mut Error, commands: &Command, words: &[OsString]) -> Option<String> {
     let word = word(error, ContextKind::InvalidSubcommand)?;
     // What stands before it may be a command that has others of its own.
-    let outer = std::env::args_os().skip(1).try_fold(commands, |outer, word| outer.find_subcommand(word).ok_or(outer));
+    let outer = words.iter().skip(1).try_fold(commands, |outer, word| outer.find_subcommand(word).ok_or(outer));
     let outer = outer.unwrap_or_else(|innermost| innermost);
     let names: Vec<&str> = outer.get_subcommands().map(Command::get_name).filter(|&name| name != "help").collect();
     let list = format!("commands are {}", names.join(", "));
@@ -96,24 +97,24 @@ fn command(error: &mut Error, commands: &Command) -> Option<String> {
 }
 
 /// The first word of the call that is no option: the command.
-fn command_given() -> Option<std::ffi::OsString> {
-    std::env::args_os().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-"))
+fn command_given(words: &[OsString]) -> Option<&OsString> {
+    words.iter().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-"))
 }
 
 /// What there is to choose from, for an argument that is missing and takes one of a few words.
-fn choices(error: &Error, commands: &Command) -> Option<String> {
+fn choices(error: &Error, commands: &Command, words: &[OsString]) -> Option<String> {
     let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { return None };
-    let own = commands.find_subcommand(command_given()?)?;
+    let own = commands.find_subcommand(command_given(words)?)?;
     let name = |argument: &clap::Arg| format!("<{}>", argument.get_id().as_str().to_uppercase());
     let argument = own.get_positionals().find(|argument| missing.contains(&name(argument)))?;
     let words: Vec<String> = argument.get_possible_values().iter().map(|word| word.get_name().to_owned()).collect();
     (!words.is_empty()).then(|| format!("{} is one of {}", name(argument), words.join(", ")))
 }
 
-fn option(error: &mut Error, commands: &Command) -> Option<String> {
+fn option(error: &mut Error, commands: &Command, words: &[OsString]) -> Option<String> {
     let word = word(error, ContextKind::InvalidArg)?;
     let name = word.split('=').next().unwrap_or_default();
-    let own = commands.find_subcommand(command_given()?)?;
+    let own = commands.find_subcommand(command_given(words)?)?;
     let takes = |option: &str| {
         let option = option.split(' ').next().unwrap_or_default();
         own.get_arguments().any(|argument| {

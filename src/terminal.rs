@@ -97,22 +97,26 @@ fn say(style: Style, word: &str, message: &str) {
     let _ = writeln!(anstream::stderr(), "{style}{word}{style:#}: {lines}");
 }
 
-/// Ends the program with what is wrong about the call, or with the help that it asks for.
+/// Says what is wrong about the call, or the help that it asks for, and returns the exit status.
 ///
 /// What was typed is part of such a message, and the message has colours, so the call is read once more with its words as
 /// they are shown.
-pub fn end_of_call(error: clap::Error, read: impl Fn(Vec<OsString>) -> Option<clap::Error>) -> ! {
-    let words: Vec<OsString> = std::env::args_os().collect();
+pub fn end_of_call(error: clap::Error, words: &[OsString], read: impl Fn(Vec<OsString>) -> Option<clap::Error>) -> u8 {
     let safe: Vec<OsString> =
         words.iter().map(|word| shown_in_line(&word.to_string_lossy()).into_owned().into()).collect();
+    // That it may not arrive is no reason to say that all went well.
+    let told = |error: clap::Error| {
+        let _ = error.print();
+        error.exit_code() as u8
+    };
     if safe == words {
-        error.exit()
+        return told(error);
     }
     match read(safe) {
-        Some(error) => error.exit(),
+        Some(error) => told(error),
         None => {
             let _ = write!(std::io::stderr(), "{}", shown(&error.render().to_string()));
-            std::process::exit(error.exit_code())
+            error.exit_code() as u8
         }
     }
 }

@@ -35,6 +35,7 @@ mod npy_files;
 mod nvrtc;
 mod plans;
 mod programs;
+mod python;
 mod quotients;
 mod random_programs;
 mod reference;

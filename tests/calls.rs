@@ -258,6 +258,66 @@ fn calls_on_a_gpu_work_where_the_arrays_are_in_the_order_of_a_stream() {
     assert_eq!(found[0], found[1]);
 }
 
+/// What an array holds is changed in place, call after call; and the same kernel takes other arrays.
+#[test]
+fn arrays_are_changed_in_place_and_exchanged() {
+    let text = "stencil push { in a on (i, j); inout u; out b; u = u[i-1] + a; b = u[i+1] }";
+    let (a, shape) = (vec![1.0; 24], [2, 4, 6]);
+    for device in [Device::Cpu, Device::Emulate, Device::Native] {
+        let job = || Job::new(&Source::new("push.stn", text), None).unwrap().device(device);
+        // Rows and levels with room between them, which stays.
+        let [mut u, mut b, mut other, mut others] = [0; 4].map(|_| (0..80).map(f64::from).collect::<Vec<f64>>());
+        let before = u.clone();
+        let strides = [40, 7, 1];
+        // SAFETY: all outlive the call.
+        let own = |numbers: &mut Vec<f64>| -> Lent<'static> {
+            unsafe { std::mem::transmute(Lent::write(numbers, &shape).unwrap().strided(&strides).unwrap()) }
+        };
+        let padded = vec![1.0; 28];
+        let plane = || -> Lent<'static> {
+            let lent = Lent::read(&padded, &[4, 6]).unwrap().strided(&[7, 1]).unwrap();
+            // SAFETY: as above.
+            unsafe { std::mem::transmute(lent) }
+        };
+        let arrays = |u, b| Arrays::default().read("a", plane()).update("u", u).write("b", b);
+        let mut call = job().call(arrays(own(&mut u), own(&mut b))).unwrap();
+        assert!(call.updates());
+        let place = |k: usize, j: usize, i: usize| 40 * k + 7 * j + i;
+        let mut expected = before.clone();
+        for _ in 0..3 {
+            call.run().unwrap();
+            let held = expected.clone();
+            for (k, j, i) in (0..48).map(|n| (n / 24, n / 6 % 4, n % 6)).filter(|(_, _, i)| (1..5).contains(i)) {
+                expected[place(k, j, i)] = held[place(k, j, i - 1)] + 1.0;
+                assert_eq!(b[place(k, j, i)], held[place(k, j, i + 1)], "{device}");
+            }
+            assert_eq!(u, expected, "{device}");
+        }
+        call.lend(arrays(own(&mut other), own(&mut others))).unwrap();
+        call.run().unwrap();
+        assert_eq!((u == expected, other[1], others[1]), (true, 1.0, 2.0), "{device}");
+        let dense = |numbers: &mut Vec<f64>| -> Lent<'static> {
+            // SAFETY: as above.
+            unsafe { std::mem::transmute(Lent::write(numbers, &shape).unwrap()) }
+        };
+        let rows = Lent::read(&a, &[4, 6]).unwrap();
+        let all = Arrays::default().read("a", rows).update("u", dense(&mut u)).write("b", dense(&mut b));
+        assert_eq!(
+            told(call.lend(all)),
+            "the arrays lie in another way than those that the call was made for\n  make another one: `Job::call`"
+        );
+        let two = arrays(own(&mut u), own(&mut b)).read("u", own(&mut other));
+        assert!(told(call.lend(two)).starts_with("`u` is changed in place, and an array is lent to be read"));
+        let wrong = Arrays::default().update("b", own(&mut b));
+        assert!(told(call.lend(wrong)).starts_with("`b` is no `inout` field: what it held is not read"));
+        let one = Arrays::default().read("a", plane()).update("u", own(&mut u));
+        let lacking = job().lacking(&one).unwrap();
+        assert_eq!(lacking.len(), 1);
+        assert_eq!((&*lacking[0].name, &lacking[0].shape[..], lacking[0].element), ("b", &shape[..], Element::F64));
+        assert_eq!(told(job().lacking(&one.write("c", own(&mut b)))), "stencil `push` has no output `c`");
+    }
+}
+
 fn told<T>(result: Result<T, Error>) -> String {
     match result {
         Ok(_) => "nothing".to_owned(),

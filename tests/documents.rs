@@ -8,6 +8,7 @@
 //! | `stencil file=NAME` | a file, which is written; `append=NAME`: what is added to one |
 //! | `stencil` | whole declarations, in which there is no error |
 //! | `python file=NAME` | a script, which is written |
+//! | `python package` | lines for the Python package, whose own tests execute them |
 //! | `console` | commands, each after `$ `, with all that they print; a line `...` stands for any lines |
 //! | `console numbers` | the same, but numbers, and the bars drawn of them, depend on the machine |
 //! | `sh` | commands that have to succeed, whatever they print |
@@ -189,7 +190,7 @@ fn execute(name: &str) -> usize {
             let source = Source::new(name, &block.text);
             let checked = stencilc_compiler::check(&source);
             assert!(checked.is_ok(), "{place}\n{}", diagnostic::render(&checked.diagnostics, &source, false));
-        } else if block.is("unrun") || block.is("text") {
+        } else if block.is("unrun") || block.is("text") || block.is("package") {
             continue;
         } else if block.is("sh") {
             for command in block.text.replace("\\\n", " ").lines() {

@@ -231,6 +231,16 @@ impl Data {
         }
     }
 
+    /// An array of zeros, for which the system need not write anything.
+    pub(crate) fn zeros(element: Element, len: usize) -> Self {
+        match element {
+            Element::F32 => Data::F32(vec![0.0; len]),
+            Element::F64 => Data::F64(vec![0.0; len]),
+            Element::I32 => Data::I32(vec![0; len]),
+            Element::Bool => Data::Bool(vec![0; len]),
+        }
+    }
+
     /// The elements with these numbers, in this order.
     pub fn pick(&self, numbers: impl Iterator<Item = usize>) -> Self {
         match self {

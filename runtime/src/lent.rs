@@ -1,8 +1,9 @@
 //! Arrays that belong to somebody else: a place in memory, and where each element lies. Nothing is copied.
 
-use crate::array::{Data, Element};
+use crate::array::{Array, Data, Element};
 use crate::error::{Error, Result};
 use std::marker::PhantomData;
+use std::ops::Range;
 
 /// The types that elements of arrays have.
 pub trait Number: sealed::Sealed + Copy {
@@ -131,12 +132,40 @@ impl<'a> Lent<'a> {
             .filter(|extent| extent.checked_mul(self.element.bytes()).is_some_and(|bytes| bytes <= isize::MAX as usize))
     }
 
+    /// The same numbers in an array of their own, in C's order. Of memory of the host alone.
+    ///
+    /// # Errors
+    /// It is a GPU's memory.
+    pub fn to_array(&self) -> Result<Array> {
+        match self.memory {
+            Memory::Host => Ok(Array { shape: self.shape.clone(), data: self.copied() }),
+            Memory::Device => Err(Error::call("an array in a GPU's memory is not read from here")),
+        }
+    }
+
+    /// Whether truth values are 0 or 1: kernels compute with no other. Those of a GPU's memory are not looked at.
+    ///
+    /// # Errors
+    /// One is not; `name` is what the message calls the array.
+    pub fn check_truths(&self, name: &str) -> Result<()> {
+        match (self.element, self.memory) {
+            (Element::Bool, Memory::Host) => self.copied().check_truths(name),
+            _ => Ok(()),
+        }
+    }
+
     /// Copies the numbers, in the order of a C array. Of memory of the host alone.
     pub(crate) fn copied(&self) -> Data {
         fn gathered<T: Copy>(own: &Lent) -> Vec<T> {
             let first = std::ptr::with_exposed_provenance::<T>(own.address as usize);
-            // SAFETY: whoever made it sees to it that there are elements of this type at all places of shape and strides.
-            own.places().map(|place| unsafe { first.add(place).read() }).collect()
+            let (runs, length) = own.runs();
+            let mut numbers = Vec::with_capacity(own.shape.iter().product());
+            for place in runs {
+                // SAFETY: whoever made it sees to it that there are elements of this type at all places of shape and strides; those of
+                // a run follow each other.
+                numbers.extend_from_slice(unsafe { std::slice::from_raw_parts(first.add(place), length) });
+            }
+            numbers
         }
         match self.element {
             Element::F32 => Data::F32(gathered(self)),
@@ -150,10 +179,28 @@ impl<'a> Lent<'a> {
     pub(crate) fn put(&self, data: &Data, chosen: impl Iterator<Item = usize>) {
         fn scattered<T: Copy>(own: &Lent, numbers: &[T], chosen: impl Iterator<Item = usize>) {
             let first = std::ptr::with_exposed_provenance_mut::<T>(own.address as usize);
-            for number in chosen {
-                // SAFETY: as above; it is writable, and nobody else looks at it meanwhile.
-                unsafe { first.add(own.place(number)).write(numbers[number]) };
+            if own.strides != in_order(&own.shape) {
+                for number in chosen {
+                    // SAFETY: as above; it is writable, and nobody else looks at it meanwhile.
+                    unsafe { first.add(own.place(number)).write(numbers[number]) };
+                }
+                return;
             }
+            // Where places are numbers, those that follow each other are written together.
+            let write = |run: Range<usize>| {
+                let from = &numbers[run.clone()];
+                // SAFETY: as above.
+                unsafe { first.add(run.start).copy_from_nonoverlapping(from.as_ptr(), from.len()) };
+            };
+            let mut run = 0..0;
+            for number in chosen {
+                if number != run.end {
+                    write(run);
+                    run = number..number;
+                }
+                run.end += 1;
+            }
+            write(run);
         }
         match data {
             Data::F32(numbers) => scattered(self, numbers, chosen),
@@ -163,8 +210,33 @@ impl<'a> Lent<'a> {
         }
     }
 
-    fn places(&self) -> impl Iterator<Item = usize> {
-        (0..self.shape.iter().product()).map(|number| self.place(number))
+    /// Where runs of elements begin that follow each other, in C's order, and how long each is.
+    fn runs(&self) -> (impl Iterator<Item = usize> + '_, usize) {
+        let (mut length, mut axes) = (1, self.shape.len());
+        while let Some(axis) = axes.checked_sub(1)
+            && (self.strides[axis] == length || self.shape[axis] == 1)
+        {
+            length *= self.shape[axis];
+            axes = axis;
+        }
+        let outer: usize = self.shape[..axes].iter().product();
+        // An array without elements has no run.
+        let count = if length == 0 { 0 } else { outer };
+        ((0..count).map(move |number| self.place(number * length)), length)
+    }
+
+    /// Copies all elements to memory of the host where they lie in the same way, and leaves what is between them.
+    ///
+    /// # Safety
+    /// There are elements from `to` on as many as from the first on, which nobody else looks at.
+    pub(crate) unsafe fn copy_to(&self, to: *mut u8) {
+        let from = std::ptr::with_exposed_provenance::<u8>(self.address as usize);
+        let bytes = self.element.bytes();
+        let (runs, length) = self.runs();
+        for place in runs {
+            // SAFETY: whoever made it sees to it that the elements are there, and the caller that there is room for them.
+            unsafe { to.add(place * bytes).copy_from_nonoverlapping(from.add(place * bytes), length * bytes) };
+        }
     }
 
     /// Where an element lies, by its number in C order.
@@ -201,6 +273,12 @@ mod tests {
         let own = Lent::write(&mut numbers, &[2, 2]).unwrap().strided(&[3, 1]).unwrap();
         own.put(&Data::F32(vec![1.0, 2.0, 3.0, 4.0]), [1, 2].into_iter());
         assert_eq!(numbers, [0.0, 2.0, 0.0, 3.0, 0.0, 0.0]);
+        let own = Lent::write(&mut numbers, &[2, 3]).unwrap();
+        own.put(&Data::F32((1..7).map(|n| n as f32 / 2.0).collect()), [0, 3, 4].into_iter());
+        assert_eq!(numbers, [0.5, 2.0, 0.0, 2.0, 2.5, 0.0]);
+        let own = Lent::read(&numbers, &[3, 1, 2]).unwrap().strided(&[2, 9, 1]).unwrap();
+        assert_eq!(own.to_array().unwrap().data, Data::F32(numbers.clone()));
+        assert_eq!(Lent::read(&numbers, &[0, 2]).unwrap().copied(), Data::F32(Vec::new()));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `stencilc explain` of a stencil over a mesh: what is read and written where, who races, and what each strategy does about it.
 
-use super::Args;
 use super::kernels::CostFacts;
+use super::{Args, Told};
 use crate::build::mesh::kernels_for_any;
 use crate::drawn::{DrawnOver, refuse_of_grids};
 use crate::terminal;
@@ -116,13 +116,10 @@ impl Figures {
 ///
 /// # Errors
 /// Something is wrong with the call, or with the mesh if one is given.
-pub fn explain(args: &Args, stencil: &MeshStencil, json: bool) -> Result<()> {
+pub fn explain(args: &Args, stencil: &MeshStencil, json: bool) -> Result<Told> {
     refuse_of_grids(&args.names, &[], &stencil.stencil.name)?;
     let explanation = Explanation::new(args, stencil)?;
-    match json {
-        true => terminal::json(&explanation),
-        false => terminal::print(&explanation.text()),
-    }
+    Told::new(&explanation, json, || explanation.text())
 }
 
 impl Explanation {

@@ -1,11 +1,10 @@
 //! `stencilc explain --program` over a mesh: the kernels of each call, and of calls that are one kernel.
 
-use super::Args;
 use super::kernels::KernelFacts;
+use super::{Args, Told};
 use crate::build::mesh_program::{Kernels, OfCall, Wanted};
 use crate::drawn::refuse_of_grids;
 use crate::input::Input;
-use crate::terminal;
 use serde::Serialize;
 use stencilc_compiler::cuda;
 use stencilc_compiler::ir::{FieldId, Handle, MeshProgram, MeshStencil, Precision, Stencil, VariableId};
@@ -47,7 +46,7 @@ struct CallFacts {
 ///
 /// # Errors
 /// Something is wrong with the call, or with the mesh if one is given; or the strategy cannot compute a call.
-pub fn explain(args: &Args, input: &Input, program: &MeshProgram, json: bool) -> Result<()> {
+pub fn explain(args: &Args, input: &Input, program: &MeshProgram, json: bool) -> Result<Told> {
     let name = &program.program.name;
     refuse_of_grids(&args.names, &["program", "fuse", "registers", "arch"], name)?;
     let (precision, contract) = (args.precision, args.launch.code.contract);
@@ -67,7 +66,7 @@ pub fn explain(args: &Args, input: &Input, program: &MeshProgram, json: bool) ->
         made: cuda::made(&format!("{} {again}", ShellWord::path(&args.file))).to_string(),
         calls: made.calls.iter().map(|call| CallFacts::new(args, input, &made, call)).collect::<Result<_>>()?,
     };
-    if json { terminal::json(&explanation) } else { terminal::print(&explanation.text()) }
+    Told::new(&explanation, json, || explanation.text())
 }
 
 impl CallFacts {

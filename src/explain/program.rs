@@ -1,11 +1,10 @@
 //! `stencilc explain --program`: what each kernel of a program's plan computes, takes and touches.
 
-use super::Args;
 use super::kernels::KernelFacts;
+use super::{Args, Told};
 use crate::args::grid::of_cells;
 use crate::build::program::{Kernels, Wanted};
 use crate::input::Input;
-use crate::terminal;
 use serde::Serialize;
 use stencilc_compiler::cuda;
 use stencilc_compiler::ir::{FieldId, Handle, Precision, Program, Stencil, VariableId};
@@ -32,7 +31,7 @@ struct Explanation {
 ///
 /// # Errors
 /// The grid is not known, or the plan cannot compute the program.
-pub fn explain(args: &Args, input: &Input, program: &Program, json: bool) -> Result<()> {
+pub fn explain(args: &Args, input: &Input, program: &Program, json: bool) -> Result<Told> {
     if args.gpu.is_some() || args.bandwidth.is_some() || args.flops.is_some() {
         return Err(Error::call("--gpu, --bandwidth and --flops bound the time of a stencil, and a program is named")
             .help("leave them out, or name the stencil: --stencil NAME"));
@@ -52,7 +51,7 @@ pub fn explain(args: &Args, input: &Input, program: &Program, json: bool) -> Res
         made: cuda::made(&format!("{} {again}", ShellWord::path(&args.file))).to_string(),
         kernels: codes.iter().enumerate().map(facts).collect::<Result<_>>()?,
     };
-    if json { terminal::json(&explanation) } else { terminal::print(&explanation.text()) }
+    Told::new(&explanation, json, || explanation.text())
 }
 
 /// What computes the calls of a program.

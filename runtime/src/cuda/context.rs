@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cudarc::driver::sys::{CUcontext, CUdevice, CUevent, CUevent_flags, CUresult, CUstream, CUstream_st};
 
 use super::driver::{
-    Driver, cuCtxSetCurrent, cuCtxSynchronize, cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRetain, cuEventCreate,
-    cuEventDestroy_v2, cuEventRecord, cuStreamSynchronize, cuStreamWaitEvent, driver, succeed, words,
+    Driver, cuCtxGetCurrent, cuCtxSetCurrent, cuCtxSynchronize, cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRetain,
+    cuEventCreate, cuEventDestroy_v2, cuEventRecord, cuStreamSynchronize, cuStreamWaitEvent, driver, succeed, words,
 };
 use crate::{Error, Result};
 
@@ -127,6 +127,20 @@ impl Context {
         // SAFETY: the context is current, and the null pointer its default stream.
         self.succeed(unsafe { cuStreamSynchronize(std::ptr::null_mut()) }, doing)
     }
+}
+
+/// Does something, after which the context is this thread's that was it before: libraries of CUDA's take a thread's context for the device
+/// that is to be used.
+pub fn keeping_current<T>(work: impl FnOnce() -> T) -> T {
+    let mut before = std::ptr::null_mut();
+    // SAFETY: the driver is there, and the context goes into a pointer that is there.
+    let is_known = driver().is_ok() && unsafe { cuCtxGetCurrent(&mut before) } == CUresult::CUDA_SUCCESS;
+    let done = work();
+    if is_known {
+        // SAFETY: it was this thread's context, or none. If it has gone meanwhile, nobody can use it anyway.
+        unsafe { cuCtxSetCurrent(before) };
+    }
+    done
 }
 
 impl Drop for Context {

@@ -20,6 +20,7 @@ macro_rules! driver_calls {
 }
 
 driver_calls! {
+    cuCtxGetCurrent,
     cuCtxSetCurrent,
     cuCtxEnablePeerAccess,
     cuCtxSynchronize,

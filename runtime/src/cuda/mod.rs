@@ -24,11 +24,13 @@ use std::time::Instant;
 use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUjit_option, CUresult};
 
 pub use buffer::Buffer;
+pub use context::keeping_current;
 pub use driver::{DeviceInfo, availability, devices, driver_version};
 pub use graph::Graph;
 pub use kernel::{Kernel, Module};
 pub use stream::Stream;
 
+use crate::lent::Lent;
 use crate::machine::{Arg, GUARD, Guards, Launch, Machine, PATTERN};
 use crate::{Error, Result};
 use buffer::in_bytes;
@@ -285,6 +287,34 @@ impl Gpu {
     /// The stream is one of this GPU's primary context, and is there as long as this, its buffers, kernels and graphs.
     pub unsafe fn use_stream(&self, stream: *mut c_void) {
         self.context.set_own(stream.cast());
+    }
+
+    /// The stream that all work goes into.
+    pub fn used_stream(&self) -> *mut c_void {
+        self.context.stream.load(Ordering::Relaxed).cast()
+    }
+
+    /// Copies an array that is lent to a buffer, as it lies, with what is between its elements. Returns before it is done.
+    ///
+    /// # Errors
+    ///
+    /// When the buffer has less room, or when a kernel launched before has failed.
+    ///
+    /// # Safety
+    ///
+    /// The stream is one of this GPU's primary context; the array is one of this GPU's memory, and there until it is done.
+    pub(crate) unsafe fn copy_lent(&self, stream: *mut c_void, from: &Lent, to: &Buffer) -> Result<()> {
+        let bytes = from.extent().map_or(usize::MAX, |own| own * from.element.bytes());
+        if bytes > to.length {
+            return Err(Error::call(format!("{bytes} bytes cannot be copied to a buffer of {}", to.length)));
+        }
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.context.bind()?;
+        // SAFETY: the context is current, the buffer has room for as many bytes, and the array and the stream are the caller's concern.
+        let answer = unsafe { cuMemcpyDtoDAsync_v2(to.pointer(0), from.address, bytes, stream.cast()) };
+        self.context.succeed(answer, "copy memory")
     }
 
     /// Starts a kernel and returns at once. A failure while it runs is reported by a later call, with its name.

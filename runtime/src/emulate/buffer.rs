@@ -1,5 +1,6 @@
 //! Memory of the emulated GPU, between guard bytes.
 
+use crate::lent::Lent;
 use crate::machine::{GUARD, Guards, PATTERN};
 use crate::{Error, Result, memory};
 use libloading::os::unix::Library;
@@ -17,6 +18,9 @@ pub struct Buffer {
     /// Where AddressSanitizer is loaded: its way to allow or forbid memory. It then watches the guards, reads included.
     watch: Option<Watch>,
 }
+
+// SAFETY: the memory is its own, and whatever thread has it may use and free it.
+unsafe impl Send for Buffer {}
 
 type Mark = unsafe extern "C" fn(*const u8, usize);
 
@@ -101,6 +105,17 @@ impl Buffer {
         }
         // SAFETY: there is room for so many bytes between the guards; no kernel runs, for launches end before they return.
         unsafe { self.base.add(GUARD).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+        Ok(())
+    }
+
+    /// Copies the elements of an array of the host that is lent to the places where they lie in it; what is between stays.
+    pub(super) fn write_lent(&self, from: &Lent) -> Result<()> {
+        let bytes = from.extent().map_or(usize::MAX, |own| own.saturating_mul(from.element.bytes()));
+        if bytes > self.length {
+            return Err(Error::call(format!("{bytes} bytes cannot be written to a buffer of {}", self.length)));
+        }
+        // SAFETY: there is room for so many bytes between the guards; no kernel runs, for launches end before they return.
+        unsafe { from.copy_to(self.base.as_ptr().add(GUARD)) };
         Ok(())
     }
 

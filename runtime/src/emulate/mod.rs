@@ -25,6 +25,7 @@ pub use host::Host;
 pub use library::{Kernel, load};
 pub use stencilc_compiler::gpu;
 
+use crate::lent::Lent;
 use crate::machine::{Arg, Guards, Launch, Machine};
 use crate::{Error, Result};
 use serde::Serialize;
@@ -79,6 +80,14 @@ impl Emulator {
     /// One whose kernels this compiler makes.
     pub fn new(compiler: Compiler, settings: Settings) -> Self {
         Self { compiler: Some((compiler, settings)), ..Self::default() }
+    }
+
+    /// Copies the elements of an array of the host that is lent to a buffer, where they lie as in the array.
+    ///
+    /// # Errors
+    /// The buffer has less room.
+    pub(crate) fn copy_lent(&self, from: &Lent, to: &Buffer) -> Result<()> {
+        to.write_lent(from)
     }
 
     /// The same, with threads and blocks in another order.

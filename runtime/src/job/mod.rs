@@ -61,6 +61,8 @@
 //! `--draw` [`Job::drawing`], `--precision` and the choice of a kernel [`Job::choices`].
 
 mod call;
+mod elsewhere;
+mod lending;
 mod prints;
 mod ready;
 mod run;
@@ -76,7 +78,9 @@ use crate::mesh::Mesh;
 use crate::mesh::order::Ordering;
 use crate::mesh::program as over;
 use crate::program::plan::ProgramPlan;
-pub use call::{Arrays, Call};
+pub use call::{Call, Lacking};
+pub use elsewhere::Elsewhere;
+pub use lending::Arrays;
 pub use ready::{Checked, Ready};
 pub use run::Run;
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::cuda;
 use crate::files::trust;
@@ -36,9 +36,18 @@ pub fn home() -> Option<PathBuf> {
         .and_then(|path| std::path::absolute(path).ok())
 }
 
+/// Folders that somebody else named.
+static FURTHER: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Looks in this folder, too, before those of the loader: of an environment that brings its own. It has to be said before NVRTC is
+/// looked for.
+pub fn look_in(folder: PathBuf) {
+    FURTHER.lock().unwrap_or_else(PoisonError::into_inner).push(folder);
+}
+
 /// Finds NVRTC without opening it; the answer is that of the first call.
 ///
-/// The order is: `STENCILC_NVRTC`, the loader's folders, the CUDA toolkits, and the folder `nvrtc` of [`home`], unless others
+/// The order is: `STENCILC_NVRTC`, folders that were [named](look_in), the loader's folders, the CUDA toolkits, and the folder `nvrtc` of [`home`], unless others
 /// could have put something there.
 ///
 /// # Errors
@@ -49,8 +58,12 @@ pub fn locate() -> Result<&'static Located> {
     let located = LOCATED.get_or_init(|| {
         let path = match std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
             Some(named) => named_library(Path::new(&named))?,
-            None => loader_folders()
-                .into_iter()
+            None => FURTHER
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .iter()
+                .cloned()
+                .chain(loader_folders())
                 .chain(toolkits().iter().flat_map(|toolkit| {
                     [toolkit.join("lib64"), toolkit.join("targets/x86_64-linux/lib"), toolkit.join("lib")]
                 }))

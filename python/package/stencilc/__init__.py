@@ -1,0 +1,88 @@
+"""Stencils on grids and meshes: compiled for GPUs, or computed on the CPU, to the same bits.
+
+    laplap = stencilc.load("laplap")
+    res = laplap(phi=phi)               # arrays of NumPy, CuPy, torch, jax or xarray, where they are
+    step = laplap.bind(phi=phi, res=res)
+    step()
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+from typing import List, Union
+
+from . import _core
+from ._core import Bound, Cells, Mesh, __version__
+from ._errors import Diagnostic, Error
+from ._programs import Program, Run
+from ._stencils import Stencil
+from ._subjects import Field, Param
+from ._texts import Text
+
+__all__ = [
+    "Bound",
+    "Cells",
+    "Diagnostic",
+    "Error",
+    "Field",
+    "Mesh",
+    "Param",
+    "Program",
+    "Run",
+    "Stencil",
+    "Text",
+    "__version__",
+    "cells",
+    "compile",
+    "device",
+    "load",
+    "mesh",
+    "stencils",
+]
+
+_Path = Union[str, "os.PathLike[str]"]
+
+
+def load(file: _Path) -> Text:
+    """Reads the text of a file: a path, or the name of a stencil that comes along, as "hdiff"."""
+    return Text(_core.open(os.fspath(file)))
+
+
+def compile(text: str, *, name: str = "<text>") -> Text:
+    """Reads a text; messages call it by the name."""
+    if not isinstance(text, str):
+        raise Error(f"a text is needed, not {type(text).__name__}", "`stencilc.load(path)` reads a file")
+    return Text(_core.in_memory(text, name))
+
+
+def mesh(file: _Path) -> Mesh:
+    """Reads the file of a mesh: .npz, Gmsh's .msh, or OP2's .dat."""
+    return _core.read_mesh(os.fspath(file))
+
+
+def cells(file: _Path) -> Cells:
+    """Reads the file of a grid whose cells stand in no rows, as `stencilc grid make` writes it."""
+    return _core.read_cells(os.fspath(file))
+
+
+def stencils() -> List[str]:
+    """The names of the stencils that come along."""
+    return _core.along()
+
+
+def device() -> str:
+    """What programs run on if nothing is said: the first GPU, or else "cpu"."""
+    return _core.device()[0]
+
+
+def _look_for_nvrtc() -> None:
+    """NVIDIA's compiler, if this environment has it as a package: `pip install stencilc[cuda]`."""
+    for folder in sys.path:
+        for own in sorted(pathlib.Path(folder or ".").glob("nvidia/*/lib/libnvrtc.so.*"), reverse=True):
+            _core.look_in(str(own.parent))
+            return
+
+
+_look_for_nvrtc()

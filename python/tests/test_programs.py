@@ -1,0 +1,201 @@
+"""Programs that run, on grids, over meshes and on cells."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import stencilc
+from conftest import WAVE, told
+
+
+def command(*words: str) -> None:
+    subprocess.run([sys.executable, "-m", "stencilc", *words], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def fields() -> Any:
+    return np.random.default_rng(5).random((2, 2, 12, 16))
+
+
+def expected(u: Any, v: Any, steps: int) -> Any:
+    for _ in range(steps):
+        around = sum(np.roll(u, shift, axis) for shift, axis in ((1, 2), (-1, 2), (1, 1), (-1, 1)))
+        u, v = u + 0.1 * v, v + 0.1 * (around - 4 * u)
+    return u, v
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulate"])
+def test_a_program_goes_on_step_by_step(device: str, fields: Any) -> None:
+    u, v = fields
+    before = u.copy()
+    wave = stencilc.compile(WAVE).programs["wave"].using(device=device)
+    run = wave.start(u=u, v=v, n=7)
+    assert (run.device, run.total, run.done, run.outputs) == (device, 7, 0, ["u", "v"])
+    assert run.step() == 1 and run.step(2) == 2 and run.done == 3
+    a = run["u"]
+    assert isinstance(a, np.ndarray) and a.shape == (2, 12, 16) and a.flags.writeable
+    a[:] = 0
+    assert run["u"].any() and (u == before).all()
+    seen = [(now.done, now["v"]) for now in run.every(3)]
+    assert [done for done, _ in seen] == [6, 7]
+    assert run.step(5) == 0
+    np.testing.assert_allclose(run["u"], expected(*fields, 7)[0], rtol=1e-12)
+    np.testing.assert_allclose(seen[0][1], expected(*fields, 6)[1], rtol=1e-9, atol=1e-12)
+    assert run.finish() is run and "7 steps done" in repr(run)
+
+
+def test_fields_can_be_given_other_numbers(fields: Any) -> None:
+    u, v = fields
+    wave = stencilc.compile(WAVE).programs["wave"].using(device="cpu")
+    run = wave.start(u=u, v=v)
+    run.step(4)
+    run["u"] = u
+    run["v"] = v
+    run.step(2)
+    np.testing.assert_allclose(run["u"], expected(u, v, 2)[0], rtol=1e-12)
+    single = wave.start(u=u.astype("float32"), v=v.astype("float32"))
+    assert single["u"].dtype == np.float32
+
+
+def test_a_run_is_saved_and_goes_on_elsewhere(tmp_path: pathlib.Path, fields: Any) -> None:
+    u, v = fields
+    wave = stencilc.compile(WAVE).programs["wave"]
+    run = wave.using(device="cpu").start(u=u, v=v)
+    run.step(4)
+    run.save(tmp_path / "way.npz")
+    rest = wave.using(device="emulate").resume(tmp_path / "way.npz")
+    assert (rest.done, rest.total) == (4, 9)
+    run.finish(), rest.finish()
+    np.testing.assert_array_equal(run["u"], rest["u"])
+    for call, words in [
+        (lambda: wave.resume(tmp_path / "wav.npz"), "cannot read the checkpoint"),
+        (lambda: wave.resume(tmp_path / "way.npz", u=u), "`u` is given, and the checkpoint has all fields"),
+        (lambda: wave.resume(tmp_path / "way.npz", n=3), "the checkpoint is after 4 steps, and the program has 3"),
+        (lambda: stencilc.load("heat").programs["heat_rim"].resume(tmp_path / "way.npz"), ""),
+        (lambda: run.save(tmp_path / "none" / "way.npz"), ""),
+    ]:
+        with pytest.raises(stencilc.Error) as error:
+            call()
+        assert words in told(error)
+
+
+def test_what_is_wrong_with_a_program_is_told(fields: Any) -> None:
+    u, v = fields
+    wave = stencilc.compile(WAVE).programs["wave"].using(device="cpu")
+    run = wave.start(u=u, v=v)
+    for call, words in [
+        (lambda: wave.start(u=u), "`v`"),
+        (lambda: wave.start(u=u, w=v), "program `wave` has no field or parameter `w`\n  help: its fields are u, v; its parameters n"),
+        (lambda: wave.start(u=u, v=v[:, :5]), "along j"),
+        (lambda: wave.start(u=u, v=v, n=-1), "at least 0"),
+        (lambda: wave.start(u=u, v=v, n=1.5), "1.5 is no value for the parameter `n`"),
+        (lambda: wave.start(u=u, v=v.astype("float32")), "`u` and `v` are arrays of different precision"),
+        (lambda: wave.start(u=u, v=v.astype("int64")), "int64"),
+        (lambda: wave.start("grid.npz", u=u, v=v), "a str is no grid and no mesh"),
+        (lambda: wave.start((3,), u=u, v=v), "(3,) are no extents of a grid"),
+        (lambda: wave.start((3, 12, 16), u=u, v=v), "along k"),
+        (lambda: wave.using(draw=["w"]).start((3, 12, 16), u=u, v=v), "w"),
+        (lambda: wave.start(), "u"),
+        (lambda: run["w"], "`wave` has no field `w`"),
+        (lambda: run.__setitem__("u", u[0]), "`u` has the shape"),
+        (lambda: run.__setitem__("u", 3), "`u` is a field, and its int is no array"),
+        (lambda: run.step(-1), "`step` takes a number of steps from 0 on, not -1"),
+        (lambda: run.step(1.5), "`step` takes a number of steps, not 1.5"),
+        (lambda: run.every(0), "`every` takes a number of steps from 1 on, not 0"),
+        (lambda: stencilc.load("airfoil").programs["airfoil_flow"].start(), "mesh"),
+        (lambda: stencilc.load("airfoil").stencils["res_calc"].bind(), "runs over a mesh"),
+    ]:
+        with pytest.raises(stencilc.Error) as error:
+            call()
+        assert words in told(error)
+
+
+def test_inputs_are_drawn_where_that_is_asked_for() -> None:
+    wave = stencilc.compile(WAVE).programs["wave"].using(device="cpu", draw=True)
+    one, two, other = wave.using(seed=3).start((2, 8, 9)), wave.using(seed=3).start((2, 8, 9)), wave.start((8, 9))
+    np.testing.assert_array_equal(one["u"], two["u"])
+    assert one["u"].shape == (2, 8, 9) and other["u"].shape == (1, 8, 9)
+
+
+def test_any_thread_may_ask_a_run(fields: Any) -> None:
+    u, v = fields
+    run = stencilc.compile(WAVE).programs["wave"].using(device="cpu").start(u=u, v=v, n=60)
+    taken = []
+    threads = [threading.Thread(target=lambda: [taken.append(run.step()) for _ in range(20)]) for _ in range(3)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert sum(taken) == 60 == run.done
+    np.testing.assert_allclose(run["u"], expected(u, v, 60)[0], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulate"])
+def test_programs_run_over_meshes(tmp_path: pathlib.Path, device: str) -> None:
+    command("mesh", "make", "airfoil", "--size", "12x6", "-o", str(tmp_path / "airfoil.npz"))
+    mesh = stencilc.mesh(tmp_path / "airfoil.npz")
+    assert mesh.sets["cell"] == 72 and mesh.maps["edge.cells"] == ("cell", 2)
+    table = mesh.get("edge.cells")
+    text = stencilc.compile(
+        """
+        mesh plane { set edge, cell; map edge.cells -> cell[2] }
+        stencil flux over plane.edge {
+            in heat on cell; inc change on cell
+            let f = 0.1 * (heat[cells.1] - heat[cells.0])
+            change[cells.0] += f
+            change[cells.1] -= f
+        }
+        stencil mean over plane.edge { in a on cell; out b; b = 0.5 * (a[cells.0] + a[cells.1]) }
+        program spread over plane { inout heat on cell; param n: int; repeat n { heat = flux(heat, heat) } }
+        """
+    )
+    heat = np.random.default_rng(6).random(72)
+    spread = text.programs["spread"].using(device=device)
+    assert spread.fields["heat"].axes == ("cell",) and spread.over == "plane"
+    run = spread.start(mesh, heat=heat, n=20)
+    for now in run.every(10):
+        assert now["heat"].shape == (72,)
+    wanted = heat.copy()
+    for _ in range(20):
+        change = 0.1 * (wanted[table[:, 1]] - wanted[table[:, 0]])
+        wanted = wanted.copy()
+        np.add.at(wanted, table[:, 0], change)
+        np.subtract.at(wanted, table[:, 1], change)
+    np.testing.assert_allclose(run["heat"], wanted, rtol=1e-12)
+    mean = text.stencils["mean"].using(device=device)(mesh, a=heat)
+    np.testing.assert_array_equal(mean, 0.5 * (heat[table[:, 0]] + heat[table[:, 1]]))
+    for call, words in [
+        (lambda: text.stencils["mean"](a=heat), "stencilc.mesh(path)"),
+        (lambda: text.stencils["mean"](mesh, a=heat, b=heat), "`b` is given"),
+        (lambda: spread.start(mesh, heat=heat[:70], n=1), "heat"),
+        (lambda: stencilc.mesh(tmp_path / "none.npz"), "there is no file"),
+        (lambda: mesh.get("edge.nodez"), "the mesh has no map or field `edge.nodez`"),
+        (lambda: stencilc.load("laplap")(mesh, phi=heat), "grid"),
+    ]:
+        with pytest.raises(stencilc.Error) as error:
+            call()
+        assert words in told(error)
+
+
+def test_stencils_run_on_cells(tmp_path: pathlib.Path) -> None:
+    command("grid", "make", "quadtree", "--size", "16x16", "-o", str(tmp_path / "quad.npz"))
+    cells = stencilc.cells(tmp_path / "quad.npz")
+    a = np.random.default_rng(7).random((3, len(cells)))
+    s = stencilc.compile("stencil s { in a; out b; b = 0.5 * (a[i-1] + a[i+1]) }")
+    one, two = (s.using(device=device)(cells, a=a) for device in ("cpu", "emulate"))
+    assert one.shape == a.shape and np.isfinite(one).any()
+    np.testing.assert_array_equal(one, two)
+
+
+def test_dataarrays_come_back_from_runs(fields: Any) -> None:
+    xarray = pytest.importorskip("xarray")
+    u, v = (xarray.DataArray(own, dims=("z", "y", "x"), attrs={"units": "m"}) for own in fields)
+    run = stencilc.compile(WAVE).programs["wave"].using(device="cpu").start(u=u, v=v)
+    run.step(3)
+    assert run["u"].dims == ("z", "y", "x") and run["v"].attrs == {"units": "m"}
+    run["u"] = u
+    np.testing.assert_array_equal(run["u"], u)
