@@ -86,6 +86,22 @@ pub trait Machine {
         Ok(())
     }
 
+    /// As [`Machine::record`], of several machines of a kind that wait for each other.
+    ///
+    /// # Errors
+    /// As there.
+    fn record_together(_: &[&Self], _: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>> {
+        Ok(None)
+    }
+
+    /// Starts what was recorded of several, each after what it was asked before and before what it is asked later.
+    ///
+    /// # Errors
+    /// As [`Machine::replay`].
+    fn replay_together(machines: &[&Self], recording: &Self::Recording) -> Result<()> {
+        machines.first().map_or(Ok(()), |first| first.replay(recording))
+    }
+
     /// Waits until all that was launched is done.
     ///
     /// # Errors

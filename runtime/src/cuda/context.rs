@@ -158,10 +158,19 @@ pub(super) struct Event<'a> {
 
 impl<'a> Event<'a> {
     pub(super) fn new(context: &'a Context) -> Result<Self> {
+        Self::of(context, CUevent_flags::CU_EVENT_DEFAULT)
+    }
+
+    /// One that others wait for, and that tells no time.
+    pub(super) fn mark(context: &'a Context) -> Result<Self> {
+        Self::of(context, CUevent_flags::CU_EVENT_DISABLE_TIMING)
+    }
+
+    fn of(context: &'a Context, flags: CUevent_flags) -> Result<Self> {
         context.bind()?;
         let mut handle = std::ptr::null_mut();
         // SAFETY: the context is current, and the handle goes into a pointer that is there.
-        let answer = unsafe { cuEventCreate(&mut handle, CUevent_flags::CU_EVENT_DEFAULT as c_uint) };
+        let answer = unsafe { cuEventCreate(&mut handle, flags as c_uint) };
         context.succeed(answer, "make an event")?;
         Ok(Self { context, handle })
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use cudarc::driver::sys::{CUgraphExec, CUstreamCaptureMode};
 
 use super::Gpu;
-use super::context::Context;
+use super::context::{Context, Event};
 use super::driver::{
     cuGraphDestroy, cuGraphExecDestroy, cuGraphInstantiateWithFlags, cuGraphLaunch, cuStreamBeginCapture_v2,
     cuStreamEndCapture,
@@ -18,8 +18,8 @@ use crate::Result;
 pub struct Graph {
     context: Arc<Context>,
     handle: CUgraphExec,
-    /// The kernels in it.
-    kernels: Vec<Arc<str>>,
+    /// The kernels in it, by the GPU that they run on.
+    kernels: Vec<(Arc<Context>, Vec<Arc<str>>)>,
 }
 
 impl Drop for Graph {
@@ -47,8 +47,25 @@ impl<'a> Recorder<'a> {
         Ok(own)
     }
 
+    /// Another GPU whose launches are recorded among those of this one.
+    fn joined(&self, context: &'a Arc<Context>) -> Result<Self> {
+        let own = Self { context, stream: Stream::new(context)? };
+        context.stream.store(own.stream.handle().cast(), Ordering::Relaxed);
+        let event = Event::mark(self.context)?;
+        event.record_among_launches()?;
+        event.hold_back(context)?;
+        Ok(own)
+    }
+
+    /// What is recorded ends after what another GPU is asked.
+    fn ends_after(&self, other: &Self) -> Result<()> {
+        let event = Event::mark(other.context)?;
+        event.record_among_launches()?;
+        event.hold_back(self.context)
+    }
+
     /// What was recorded.
-    fn end(self, kernels: Vec<Arc<str>>) -> Result<Graph> {
+    fn end(self, kernels: Vec<(Arc<Context>, Vec<Arc<str>>)>) -> Result<Graph> {
         let (mut graph, mut handle) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: the stream records, and the graph goes into a pointer that is there.
         self.context
@@ -74,11 +91,27 @@ impl Gpu {
     /// # Errors
     /// Those of the closure, and when it does what cannot be recorded, such as reserving memory.
     pub fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Graph> {
-        let recorder = Recorder::begin(&self.context)?;
-        let before = std::mem::take(&mut *self.context.running());
+        Self::record_on(self, &[], work)
+    }
+
+    /// The same of several GPUs that wait for each other, the first of which starts it.
+    ///
+    /// # Errors
+    /// As [`Gpu::record`].
+    pub fn record_on(first: &Gpu, others: &[&Gpu], work: &mut dyn FnMut() -> Result<()>) -> Result<Graph> {
+        let recorder = Recorder::begin(&first.context)?;
+        let joined = others.iter().map(|other| recorder.joined(&other.context)).collect::<Result<Vec<_>>>()?;
+        let contexts: Vec<&Arc<Context>> =
+            std::iter::once(first).chain(others.iter().copied()).map(|gpu| &gpu.context).collect();
+        let before: Vec<_> = contexts.iter().map(|context| std::mem::take(&mut *context.running())).collect();
         let done = work();
-        let kernels = std::mem::replace(&mut *self.context.running(), before);
+        let kernels = contexts
+            .iter()
+            .zip(before)
+            .map(|(context, before)| (Arc::clone(context), std::mem::replace(&mut *context.running(), before)));
+        let kernels = kernels.collect();
         done?;
+        joined.iter().try_for_each(|other| recorder.ends_after(other))?;
         recorder.end(kernels)
     }
 
@@ -89,8 +122,8 @@ impl Gpu {
     pub fn replay(&self, graph: &Graph) -> Result<()> {
         let context = &graph.context;
         context.bind()?;
-        for kernel in &graph.kernels {
-            context.started(kernel);
+        for (own, kernels) in &graph.kernels {
+            kernels.iter().for_each(|kernel| own.started(kernel));
         }
         // SAFETY: the context is current, and the stream the one that work goes into.
         context.succeed(unsafe { cuGraphLaunch(graph.handle, context.own()) }, "start a graph of launches")

@@ -444,6 +444,17 @@ impl Machine for Gpu {
         Gpu::wait_for(self, other)
     }
 
+    fn record_together(gpus: &[&Gpu], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
+        gpus.split_first().map(|(first, others)| Gpu::record_on(first, others, work)).transpose()
+    }
+
+    fn replay_together(gpus: &[&Gpu], graph: &Graph) -> Result<()> {
+        let Some((first, others)) = gpus.split_first() else { return Ok(()) };
+        others.iter().try_for_each(|other| first.wait_for(other))?;
+        first.replay(graph)?;
+        others.iter().try_for_each(|other| other.wait_for(first))
+    }
+
     fn wait(&self) -> Result<()> {
         self.synchronize()
     }

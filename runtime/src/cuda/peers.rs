@@ -42,7 +42,7 @@ impl Gpu {
     /// A kernel launched before has failed.
     pub fn wait_for(&self, other: &Gpu) -> Result<()> {
         // What was recorded stays so when the event is gone.
-        let event = Event::new(&other.context)?;
+        let event = Event::mark(&other.context)?;
         event.record_among_launches()?;
         event.hold_back(&self.context)
     }

@@ -424,6 +424,11 @@ impl<M: Machine> Kernels<M> {
         &self.machine
     }
 
+    /// Whether launches of loops are recorded.
+    pub(super) fn has_graph(&self) -> bool {
+        self.planned.graph
+    }
+
     pub(super) fn layout(&self) -> &Layout {
         &self.planned.layout
     }

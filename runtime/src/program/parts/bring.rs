@@ -58,6 +58,16 @@ impl<M: Machine> Part for Kernels<M> {
         self.machine().wait_for(other.machine())
     }
 
+    fn record_together(parts: &[Self], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<M::Recording>> {
+        let machines: Vec<&M> = parts.iter().map(Kernels::machine).collect();
+        if parts.iter().all(Kernels::has_graph) { M::record_together(&machines, work) } else { Ok(None) }
+    }
+
+    fn replay_together(parts: &[Self], recording: &M::Recording) -> Result<()> {
+        let machines: Vec<&M> = parts.iter().map(Kernels::machine).collect();
+        M::replay_together(&machines, recording)
+    }
+
     fn bring(
         &self,
         variable: VariableId,

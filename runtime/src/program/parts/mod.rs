@@ -43,6 +43,22 @@ pub trait Part: Backend {
     /// The machine fails.
     fn wait_for(&self, other: &Self) -> Result<()>;
 
+    /// Records what all parts are asked by a closure, as [`Backend::record`] does of one.
+    ///
+    /// # Errors
+    /// As there.
+    fn record_together(parts: &[Self], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>>
+    where
+        Self: Sized;
+
+    /// Does what was recorded of all parts.
+    ///
+    /// # Errors
+    /// A machine fails.
+    fn replay_together(parts: &[Self], recording: &Self::Recording) -> Result<()>
+    where
+        Self: Sized;
+
     /// Brings rows of another part's buffer of a variable into its own.
     ///
     /// # Errors
@@ -250,7 +266,11 @@ impl<B: Part> Backend for Parts<B> {
         self.backends.iter().try_for_each(Backend::wait)
     }
 
+    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>> {
+        B::record_together(&self.backends, work)
+    }
+
     fn replay(&self, recording: &Self::Recording) -> Result<()> {
-        self.backends[0].replay(recording)
+        B::replay_together(&self.backends, recording)
     }
 }
