@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import warnings
 from typing import Any
 
@@ -133,8 +134,9 @@ def test_dataarrays_come_back_as_such(laplap: Any, phi: Any) -> None:
     assert out.flat.dims == ("lat", "lon") and "lon" in out.flat.coords and out.u.dims == own.dims
 
 
-def test_jax_arrays_are_made_and_never_changed(laplap: Any, phi: Any) -> None:
-    jax = pytest.importorskip("jax")
+def jax_arrays_are_made_and_never_changed(laplap: Any, phi: Any) -> None:
+    import jax
+
     own = jax.numpy.asarray(phi.astype("float32"))
     res = laplap(phi=own)
     assert isinstance(res, jax.Array)
@@ -149,6 +151,11 @@ def test_jax_arrays_are_made_and_never_changed(laplap: Any, phi: Any) -> None:
     with pytest.raises(stencilc.Error) as error:
         jax.jit(lambda a: laplap(phi=a))(own)
     assert "`phi`" in told(error)
+
+
+# Where it is not installed, as it need not be, there is nothing to skip.
+if importlib.util.find_spec("jax") is not None:
+    test_jax_arrays_are_made_and_never_changed = jax_arrays_are_made_and_never_changed
 
 
 class Told:
