@@ -288,7 +288,6 @@ mod tests {
     #[test]
     fn all_is_as_on_the_sphere() {
         let (globe, piece) = (icosahedral(Division { root: 2, bisections: 2 }, 3.0).unwrap(), made(PIECE).unwrap());
-        // A row at the border begins with 5 vertices fewer for each row that is further from the pole.
         let names = |mesh: &Mesh| mesh.fields.iter().map(|field| mesh.field_place(field)).collect::<Vec<_>>();
         assert_eq!(names(&piece)[..names(&globe).len()], names(&globe));
         // Cells are known by their places.
