@@ -259,6 +259,15 @@ pub fn plane(text: &str) -> Result<[usize; 2], String> {
     extents(text, "a plane is two numbers of cells along i and j, as in 512x512")
 }
 
+/// A place on a sphere, in degrees to the east and to the north: `10,50`.
+pub fn place(text: &str) -> Result<[f64; 2], String> {
+    let parts: Vec<Option<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    match parts.as_slice() {
+        &[Some(east), Some(north)] => Ok([east, north]),
+        _ => Err("a place is two numbers of degrees, to the east and to the north, as in 10,50".to_owned()),
+    }
+}
+
 /// The cells of a box: `32x32x16`.
 pub fn space(text: &str) -> Result<[usize; 3], String> {
     extents(text, "a box is three numbers of cells along x, y and z, as in 32x32x16")

@@ -70,9 +70,9 @@ impl Summary {
         }
     }
 
-    /// Of all numbers of an array.
-    pub fn of_all(name: &str, shape: Vec<usize>, data: &Data) -> Self {
-        let numbers = (0..data.len()).map(|index| data.get(index));
+    /// Of those numbers of an array that are computed.
+    pub fn of_those(name: &str, shape: Vec<usize>, data: &Data, is_computed: impl Fn(usize) -> bool) -> Self {
+        let numbers = (0..data.len()).filter(|&index| is_computed(index)).map(|index| data.get(index));
         let counted = numbers.fold(Counted::default(), Counted::with);
         Self::of(name.to_owned(), shape, counted)
     }

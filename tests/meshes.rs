@@ -1,5 +1,6 @@
 //! Stencils over meshes that come along, against exact fields, and what they conserve.
 
+mod core;
 mod elsewhere;
 mod flood;
 mod hexahedra;

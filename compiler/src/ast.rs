@@ -6,7 +6,8 @@
 use crate::diagnostic::Diagnostic;
 use crate::ir::Stored;
 use crate::source::Span;
-use std::collections::BTreeMap;
+use crate::text::FreeText;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A handle of an expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +29,8 @@ pub struct File {
     pub items: Vec<Item>,
     /// The names that it has for types.
     pub types: BTreeMap<String, Stored>,
+    /// Those of these names that are the type of something.
+    pub types_used: BTreeSet<String>,
     /// Whether its text names single precision anywhere.
     pub names_single: bool,
     /// What the call says of its types: `--type vp=f32`; nothing if they are what the text says.
@@ -246,6 +249,25 @@ pub struct Levels {
     pub end: Option<ExprId>,
     /// Where that stands.
     pub span: Span,
+    /// How it is written, from where `span` begins.
+    pub text: FreeText,
+}
+
+impl Levels {
+    /// How it is written, in one line.
+    pub fn line(&self) -> String {
+        in_one_line(self.text.as_told())
+    }
+
+    /// How a part of it is written, in one line.
+    pub fn line_of(&self, part: Span) -> String {
+        let from = |at: u32| at.saturating_sub(self.span.start) as usize;
+        in_one_line(self.text.as_told().get(from(part.start)..from(part.end)).unwrap_or_default())
+    }
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// `zones nudging, interior`

@@ -4,6 +4,7 @@ use crate::diagnostic::{Diagnostic, Refusal, guess};
 use crate::ir::Stored;
 use crate::parse::types as types_of;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A file's text and the name that messages give it. The texts of files that it imports follow its own, so that a place in any of
@@ -102,6 +103,18 @@ impl Source {
         let given = types.iter().map(|(name, stored)| format!("--type {name}={}", stored.name()));
         let types = given.collect::<Vec<_>>().join(" ");
         Ok(Self { types, ..Self::joined(self.name.clone(), text, parts, self.imports.clone()) })
+    }
+
+    /// What the names are that the text has for types, and the text without that; nothing if it has none.
+    pub fn types(&self) -> Option<(BTreeMap<String, String>, String)> {
+        let mut declared = types_of(&self.text).filter(|declared| !declared.is_empty())?;
+        declared.sort_by_key(|(_, place)| std::cmp::Reverse(place.start));
+        let (mut types, mut text) = (BTreeMap::new(), self.text.clone());
+        for (name, place) in declared {
+            types.insert(name, self.slice(place).to_owned());
+            text.replace_range(place.start as usize..place.end as usize, "");
+        }
+        Some((types, text))
     }
 
     /// The text at `span`; empty where the span is not one of this source.

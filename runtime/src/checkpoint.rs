@@ -4,6 +4,7 @@
 //! `about.json`, which says what it is a checkpoint of.
 
 use crate::array::{Array, Data};
+use crate::bench::hash;
 use crate::driver::{Backend, Driver, Position, Script};
 use crate::error::{Error, Result};
 use crate::mesh::program::MeshProblem;
@@ -20,6 +21,7 @@ use stencilc_compiler::ir::program::{Action, EdgeRule, GridAxis, Side};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Body, Handle, Node, Param, Precision, Program, VariableId};
 use stencilc_compiler::program::Step;
+use stencilc_compiler::source::Source;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -39,8 +41,9 @@ pub struct About {
     format: String,
     /// The program's name.
     pub program: String,
-    /// A hash of the text that it stands in.
-    pub source: String,
+    /// The text that it stands in.
+    #[serde(flatten)]
+    pub text: OfText,
     /// What `real` is.
     pub precision: Precision,
     /// Whether fused multiply-adds were formed.
@@ -68,6 +71,38 @@ pub struct About {
     numbers: Vec<Held>,
 }
 
+/// A text, as a checkpoint knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfText {
+    /// A hash of it.
+    #[serde(rename = "source")]
+    pub hash: String,
+    /// A hash of it without what its names for types are, if it has some: a call may say others.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub untyped: String,
+    /// What these names are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub types: BTreeMap<String, String>,
+}
+
+impl OfText {
+    /// Of a text that a program stands in.
+    pub fn of(source: &Source) -> Self {
+        let hash_of = |text: &str| hash(&[text.as_bytes()]);
+        let (types, untyped) = source.types().map(|(types, text)| (types, hash_of(&text))).unwrap_or_default();
+        Self { hash: hash_of(&source.text), untyped, types }
+    }
+
+    /// A name for a type that is another one in a text that is the same otherwise.
+    fn differing<'a>(&'a self, other: &'a Self) -> Option<(&'a String, &'a String, &'a String)> {
+        if self.untyped.is_empty() || self.untyped != other.untyped {
+            return None;
+        }
+        let mut both = self.types.iter().filter_map(|(name, own)| Some((name, own, other.types.get(name)?)));
+        both.find(|(_, own, other)| own != other)
+    }
+}
+
 /// A mesh, as a checkpoint knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnMesh {
@@ -93,25 +128,25 @@ pub struct Checkpoint {
 }
 
 impl About {
-    /// Of a program on its grid. `source` is a hash of its text.
-    pub fn new(problem: &ProgramProblem, source: &str, contract: bool) -> Self {
+    /// Of a program on its grid. `text` is that which it stands in.
+    pub fn new(problem: &ProgramProblem, text: &OfText, contract: bool) -> Self {
         let outer = &problem.outer;
         let params = outer.stencil.params.iter().map(|(_, param)| param).zip(&outer.params);
-        let own = Self::of(&problem.staged.program.name, source, problem.staged.precision, contract, params);
+        let own = Self::of(&problem.staged.program.name, text, problem.staged.precision, contract, params);
         Self { grid: Some(problem.staged.domain), ..own }
     }
 
-    /// Of a program over its mesh. `source` is a hash of its text.
-    pub fn over_mesh(problem: &MeshProblem, source: &str, contract: bool) -> Self {
+    /// Of a program over its mesh. `text` is that which it stands in.
+    pub fn over_mesh(problem: &MeshProblem, text: &OfText, contract: bool) -> Self {
         let program = &problem.program.program;
         let params = program.numbers.params.iter().map(|(_, param)| param).zip(&problem.params);
-        let own = Self::of(&program.name, source, problem.precision, contract, params);
+        let own = Self::of(&program.name, text, problem.precision, contract, params);
         Self { mesh: Some(OnMesh { hash: problem.bound.hash(), levels: problem.levels }), ..own }
     }
 
     fn of<'a>(
         program: &str,
-        source: &str,
+        text: &OfText,
         precision: Precision,
         contract: bool,
         params: impl Iterator<Item = (&'a Param, &'a Value)>,
@@ -119,7 +154,7 @@ impl About {
         Self {
             format: FORMAT.to_owned(),
             program: program.to_owned(),
-            source: source.to_owned(),
+            text: text.clone(),
             precision,
             contract,
             grid: None,
@@ -274,7 +309,11 @@ impl Checkpoint {
         if own.program != about.program {
             return other("program", &own.program, &about.program, "resume the same program");
         }
-        if own.source != about.source {
+        if let Some((name, before, now)) = own.text.differing(&about.text) {
+            let what = format!("in the checkpoint the type `{name}` is {before}, and here it is {now}");
+            return Err(Error::input(what).help(format!("give the same: --type {name}={before}")));
+        }
+        if own.text.hash != about.text.hash {
             return Err(Error::input("the text of the program has changed since the checkpoint")
                 .help("start anew; or begin with the fields of the checkpoint: they are NumPy arrays in it"));
         }
@@ -467,7 +506,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("way.npz");
         let backend = Interpreter::new(problem.clone());
-        save(&path, &About::new(&problem, "", false), &Driver::new(&backend).given().unwrap()).unwrap();
+        save(&path, &About::new(&problem, &OfText::default(), false), &Driver::new(&backend).given().unwrap()).unwrap();
         let found = load(&path).unwrap();
         assert!(goes_on(&problem, &found));
         (problem, found)
@@ -476,7 +515,7 @@ mod tests {
     fn goes_on(problem: &ProgramProblem, found: &Checkpoint) -> bool {
         let backend = Interpreter::new(problem.clone());
         let is_restored = found.restore(&mut Driver::new(&backend)).is_ok();
-        let is_checked = found.check(&About::new(problem, "", false), problem).is_ok();
+        let is_checked = found.check(&About::new(problem, &OfText::default(), false), problem).is_ok();
         // What does not fit its place is found out when it is put there.
         assert!(is_checked || !is_restored);
         is_restored
@@ -546,7 +585,7 @@ mod tests {
         assert_ne!(fused.staged.steps.len(), plain.staged.steps.len());
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("way.npz");
-        let about = About::new(&plain, "", false);
+        let about = About::new(&plain, &OfText::default(), false);
         let whole = |problem: &ProgramProblem, driver: &Driver<&Interpreter>| results(problem, driver).unwrap();
         for (from, to) in [(&plain, &fused), (&fused, &plain), (&fused, &fused)] {
             let (before, after) = (Interpreter::new(from.clone()), Interpreter::new(to.clone()));

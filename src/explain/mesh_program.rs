@@ -83,7 +83,7 @@ impl CallFacts {
         }
         let internal = fields().filter(|(field, _)| is_internal(chain, *field));
         Ok(Self {
-            stencils: stencils.iter().map(|own| own.name.clone()).collect(),
+            stencils: stencils.iter().map(|own| own.told()).collect(),
             is_chain: chain.is_some(),
             internal: internal.map(|(_, own)| own.name.clone()).collect(),
             kernels,

@@ -5,7 +5,7 @@ use crate::terminal;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use stencilc_runtime::Result;
-use stencilc_runtime::mesh::made::{self, Division, Perturbed};
+use stencilc_runtime::mesh::made::{self, Division, Perturbed, Piece};
 use stencilc_runtime::mesh::{self, Mesh};
 
 /// Arguments of `mesh make`.
@@ -33,6 +33,29 @@ enum Kind {
         /// Of the sphere, in any unit: its square has to be a number of double precision
         #[arg(long, value_name = "LENGTH", default_value_t = 1.0, allow_negative_numbers = true)]
         radius: f64,
+        #[command(flatten)]
+        out: Out,
+    },
+    /// A limited area of an icosahedral grid, with zones: lateral rows at its border, rows that are nudged, and the interior
+    Limited {
+        /// Of the whole sphere, as of an icosahedral grid: R2B4
+        #[arg(long, value_name = "RnBk")]
+        size: Division,
+        /// Of the sphere, in any unit
+        #[arg(long, value_name = "LENGTH", default_value_t = 1.0, allow_negative_numbers = true)]
+        radius: f64,
+        /// The middle of the area, in degrees to the east and to the north; if not given, the north pole
+        #[arg(long, value_name = "EAST,NORTH", default_value = "0,90", value_parser = args::place, allow_negative_numbers = true)]
+        centre: [f64; 2],
+        /// How far from there vertices are at most whose triangles are all there, in degrees of a great circle
+        #[arg(long, value_name = "DEGREES", allow_negative_numbers = true)]
+        within: f64,
+        /// How many rows of cells at the border are lateral: their values come from outside
+        #[arg(long, value_name = "ROWS", default_value_t = 4)]
+        lateral: usize,
+        /// How many rows of cells next to those are nudged
+        #[arg(long, value_name = "ROWS", default_value_t = 8)]
+        nudging: usize,
         #[command(flatten)]
         out: Out,
     },
@@ -83,12 +106,17 @@ pub fn make(args: &Args, json: bool) -> Result<()> {
     let Args { kind } = args;
     let (Kind::Airfoil { out, .. }
     | Kind::Icosahedral { out, .. }
+    | Kind::Limited { out, .. }
     | Kind::Triangles { out, .. }
     | Kind::Hexahedra { out, .. }) = kind;
     mesh::will_save("--out", &out.out)?;
     let mesh = match kind {
         Kind::Airfoil { size: [around, outwards], .. } => made::airfoil(*around, *outwards)?,
         Kind::Icosahedral { size, radius, .. } => made::icosahedral(*size, *radius)?,
+        Kind::Limited { size, radius, centre, within, lateral, nudging, .. } => {
+            let piece = Piece { centre: *centre, within: *within, lateral: *lateral, nudging: *nudging };
+            made::limited(*size, *radius, piece)?
+        }
         Kind::Triangles { size: [ni, nj], moved, .. } => made::triangles(*ni, *nj, moved.perturbed())?,
         Kind::Hexahedra { size: [ni, nj, nk], moved, .. } => made::hexahedra(*ni, *nj, *nk, moved.perturbed())?,
     };

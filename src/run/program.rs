@@ -341,7 +341,16 @@ fn results(checked: &Checked, run: &Run, numbers: &[String]) -> Result<Results> 
                 let outer = &problem.outer;
                 results.fields.push(Summary::new(&outer.stencil.fields[id], &array.data, outer.grid, &outer.region));
             }
-            (Some(array), _) => results.fields.push(Summary::of_all(&name, array.shape, &array.data)),
+            (Some(array), Checked::Mesh(problem)) => {
+                let variables = problem.program.program.variables.iter();
+                let own = variables.filter(|(_, own)| own.name == name && own.role.is_some());
+                let written = own.map(|(id, _)| problem.written(id)).next();
+                let is_computed = |index: usize| written.as_ref().is_none_or(|written| written.holds(index));
+                results.fields.push(Summary::of_those(&name, array.shape, &array.data, is_computed));
+            }
+            (Some(array), Checked::Grid(_)) => {
+                results.fields.push(Summary::of_those(&name, array.shape, &array.data, |_| true));
+            }
             (None, _) => {}
         }
     }

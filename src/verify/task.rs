@@ -198,12 +198,14 @@ impl Task<'_> {
             cast: Cast::Rounded,
             drawing: Drawing::Everything,
         })?;
+        let loops = if case.times.is_some() { problem.times() } else { Vec::new() };
         let problem = Arc::new(match case.times {
             Some(times) => problem.with_times(times as i32),
             None => problem,
         });
         let expected = over::Expected::new(&problem);
         let worth = expected.and_then(|expected| expected.check_worth(&problem).map(|()| expected));
+        let worth = worth.map_err(|error| of_times(error, &loops, case.times.unwrap_or_default()));
         let Some(expected) = case.worth(worth)? else { return Ok(case) };
         let (mut ways, mut labels) = (Vec::new(), Vec::new());
         let layouts: Vec<_> = choices.iter().map(|own| own.layout).collect();
@@ -225,6 +227,22 @@ impl Task<'_> {
         }
         tried(means, case, &OverMesh { problem, expected }, &ways, labels)
     }
+}
+
+/// What is wrong with a program whose outermost loops are run `times` times, told with that where the program would run one less often.
+fn of_times(error: Error, loops: &[Option<i64>], times: u32) -> Error {
+    let fewest = loops.iter().flatten().copied().min().filter(|&own| own < i64::from(times));
+    let told = match fewest {
+        Some(own) if own > 0 => {
+            format!(
+                "verify runs outermost loops {times} times, and one that the program runs {own} times: give --times {own}"
+            )
+        }
+        None if loops.iter().all(Option::is_some) => return error,
+        Some(_) | None => format!("verify runs outermost loops {times} times, whatever the program says: give --times"),
+    };
+    let help = error.help.as_ref().map_or(told.clone(), |help| format!("{told}; or {help}"));
+    error.help(help)
 }
 
 /// The case with what came of all ways.

@@ -2,6 +2,8 @@
 
 use crate::common::folder::Folder;
 use std::fs;
+use stencilc_runtime::Data;
+use stencilc_runtime::mesh::{self, Field, ZONE};
 
 const GRID: &str = "\
 param first: int = 1
@@ -162,4 +164,75 @@ fn arrays_on_interfaces_have_one_level_more() {
     folder.done("run mesh.stn --stencil vertical --mesh tri.npz --levels 4 --draw --device cpu --out w=w.vtu");
     let told = fs::read_to_string(folder.path("w.vtu")).unwrap();
     assert!(told.contains("\"w_4\"") && !told.contains("\"w_5\""));
+}
+
+/// Calls of which a number of the program says where their levels begin or end.
+const BOUNDS: &str = "\
+program cool {
+    inout t
+    param low: int = 2
+    param high: int = 3
+    t = cooled(t) on levels low + 1..nk
+    t = cooled(t) on level high
+}
+stencil cooled { in t; out next; next = t - 1 }
+";
+
+const BOUNDS_OVER: &str = "\
+mesh tri {
+    set cell
+    zone rim, inner on cell
+    levels k
+}
+stencil cooled over tri.cell { in t; out next; next = t - 1 }
+stencil falling over tri.cell { out w on cell, k+1; w = 1.0 * k }
+program cool over tri {
+    inout t on cell
+    out   w on cell, k+1
+    param high: int = 3
+    t = cooled(t) on inner, levels 0..high
+    w = falling() on levels 1..high + 1
+}
+/// Level by level.
+program steps over tri {
+    inout t on cell
+    repeat nk as level { t = cooled(t) on rim, level level }
+}
+";
+
+#[test]
+fn bounds_that_are_no_levels_are_told() {
+    let folder = folder();
+    fs::write(folder.path("cool.stn"), BOUNDS).unwrap();
+    fs::write(folder.path("over.stn"), BOUNDS_OVER).unwrap();
+    let mut mesh = mesh::load(&folder.path("tri.npz")).unwrap();
+    let set = mesh.set_named("cell").unwrap();
+    let data = Data::I32((0..mesh.sets[set].size as i32).map(|cell| i32::from(cell > 20)).collect());
+    mesh.fields.push(Field { name: ZONE.to_owned(), set, map: None, parts: 1, data });
+    mesh::save(&mesh, &folder.path("tri.npz")).unwrap();
+    let grid = "run cool.stn --grid 4x4x6 --draw --device cpu";
+    let over = "run over.stn --mesh tri.npz --levels 5 --draw --device cpu";
+    insta::assert_snapshot!(folder.transcript(&[
+        grid,
+        &format!("{grid} --set low=5"),
+        &format!("{grid} --set low=6"),
+        &format!("{grid} --set low=-3"),
+        &format!("{grid} --set high=6"),
+        "run cool.stn --grid 4x4x3 --draw --device cpu",
+        "explain cool.stn --program cool --grid 4x4x6",
+        &format!("{over} --program cool"),
+        &format!("{over} --program cool --set high=5"),
+        &format!("{over} --program cool --set high=6"),
+        &format!("{over} --program cool --set high=-1"),
+        "verify over.stn --program steps --mesh tri.npz --levels 5 --device emulate",
+        "verify over.stn --program steps --mesh tri.npz --levels 5 --device emulate --times 5",
+        "explain over.stn --program steps --mesh tri.npz --levels 5",
+    ]));
+    // A loop over all levels computes each; the last words of its line say how fast that went.
+    let told = folder.done(&format!("{over} --program steps"));
+    assert!(told.contains("of 105 computed"), "{told}");
+    // Kernels of a device say the same.
+    let told =
+        folder.refused("run over.stn --mesh tri.npz --levels 5 --draw --program cool --set high=7 --device emulate");
+    assert!(told.contains("ends before level 7, which is `high`, and there are 5 levels"), "{told}");
 }

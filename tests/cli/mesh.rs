@@ -11,6 +11,7 @@ fn meshes_are_made() {
     insta::assert_snapshot!(folder.transcript(&[
         "mesh make airfoil --size 12x6 -o airfoil.npz",
         "mesh make icosahedral --size R2B1 --radius 6371229 -o sphere.npz",
+        "mesh make limited --size R2B2 --within 30 --centre 10,50 --lateral 1 --nudging 2 -o area.npz",
         "mesh make triangles --size 5x4 --perturb 0.2 --seed 3 -o triangles.npz",
         "mesh make hexahedra --size 4x3x2 -o box.npz",
         "mesh make hexahedra --size 4x3x2 -o box.npz --json",
@@ -41,6 +42,14 @@ fn wrong_calls_of_meshes() {
         "mesh make icosahedral --size 2B4 -o a.npz",
         "mesh make icosahedral --size R2B4 --radius -1 -o a.npz",
         "mesh make icosahedral --size R2B40 -o a.npz",
+        "mesh make limited --size R2B2 -o a.npz",
+        "mesh make limited --size R2B2 --within 300 -o a.npz",
+        "mesh make limited --size R2B2 --within 179 -o a.npz",
+        "mesh make limited --size R2B2 --within 1 --centre 3,50 -o a.npz",
+        "mesh make limited --size R2B2 --within 30 --centre 50 -o a.npz",
+        "mesh make limited --size R2B2 --within 30 --centre 10,95 -o a.npz",
+        "mesh make limited --size R2B2 --within 30 --lateral 0 -o a.npz",
+        "mesh make limited --size R2B2 --within 30 -o a.npz",
         "mesh make triangles --size 3x3 --perturb 0.5 -o a.npz",
         "mesh make hexahedra --size 3x3 -o a.npz",
         "mesh make tetrahedra --size 3x3 -o a.npz",
@@ -53,17 +62,19 @@ fn what_meshes_consist_of() {
     let folder = Folder::new();
     folder.done("mesh make airfoil --size 12x6 -o airfoil.npz");
     folder.done("mesh make icosahedral --size R1B1 -o sphere.npz");
+    folder.done("mesh make limited --size R1B2 --within 50 --lateral 1 --nudging 1 -o area.npz");
     insta::assert_snapshot!(folder.transcript(&[
         "mesh info airfoil.npz --picture airfoil.png",
         "mesh info sphere.npz --picture sphere.png --cells vertex.cells",
         "mesh info sphere.npz --picture sphere.png --cells vertex.edge",
+        "mesh info area.npz --picture area.png",
         "mesh info sphere.npz --picture sphere.svg",
         "mesh info sphere.npz --cells vertex.cells",
         "mesh info none.npz",
         "mesh info phi.npy",
         "mesh info two.stn",
     ]));
-    for name in ["airfoil.png", "sphere.png"] {
+    for name in ["airfoil.png", "sphere.png", "area.png"] {
         assert!(fs::read(folder.path(name)).unwrap().starts_with(b"\x89PNG"));
     }
     let said = folder.json("mesh info airfoil.npz --json");

@@ -26,7 +26,8 @@ program p over tri {
     in    u on edge
     in    h on cell, k+1
     inout t on cell
-    repeat 3 { t = moved(t, h, off, other, u) on levels 1..nk - 1 }
+    let down = off
+    repeat 3 { t = moved(t, h, down, other, u) on levels 1..nk - 1 }
 }
 ";
 

@@ -95,9 +95,11 @@ fn each_mesh_that_is_made_can_be_named() {
         ("airfoil(8, 4)", "map cell.nodes -> node[4]"),
         ("hexahedra(2, 3, 2)", "map cell.nodes -> node[8]"),
         ("icosahedral(1, 1)", "map cell.vertices -> vertex[3]"),
+        ("icosahedral(1, 0)", "map cell.vertices -> vertex[3]"),
+        ("limited(1, 2, 50, 1, 0)", "map cell.vertices -> vertex[3]; zone lateral, nudging, interior on cell"),
     ] {
         let folder = Folder::new();
-        let corner = if mesh.starts_with("ico") { "vertex" } else { "node" };
+        let corner = if declared.contains("vertex") { "vertex" } else { "node" };
         let file = format!(
             "mesh m {{ set cell, {corner}; {declared} }}\nstencil one over m.cell {{ in a; out b; b = a }}\n\
              test \"t\" {{\n mesh {mesh}\n one {{ a = position.0 + position.1 + position.2 }}\n expect b == a\n}}\n"
@@ -138,6 +140,9 @@ fn what_is_wrong_with_a_test_over_a_mesh_is_told() {
         ("mesh triangls(4, 3)\n flux { u = 7 }\n expect rate == 0", "did you mean `triangles`?"),
         ("mesh triangles(4)\n flux { u = 7 }\n expect rate == 0", "`triangles` takes 2 numbers"),
         ("mesh triangles(0, 3)\n flux { u = 7 }\n expect rate == 0", "no squares along x"),
+        ("mesh limited(2, 2)\n flux { u = 7 }\n expect rate == 0", "degrees from the pole, lateral rows, nudging rows"),
+        ("mesh limited(2, 2, 40, 0, 1)\n flux { u = 7 }\n expect rate == 0", "no lateral rows"),
+        ("mesh limited(2, 2, 40, 9, 1)\n flux { u = 7 }\n expect rate == 0", "leave nothing inside"),
         ("mesh triangles(4000, 4000)\n flux { u = 7 }\n expect rate == 0", "is too large for a test"),
         ("mesh triangles(4, 3); mesh triangles(4, 3)\n flux { u = 7 }\n expect rate == 0", "this test has two meshes"),
         ("grid(4, 3, 2)\n flux { u = 7 }\n expect rate == 0", "say over which mesh: `mesh triangles(8, 6)`"),

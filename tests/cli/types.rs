@@ -75,3 +75,37 @@ test \"over a mesh\" { mesh triangles(3, 2)
         folder.done(&format!("test own.stn --precision {precision}"));
     }
 }
+
+/// What goes on from a checkpoint has the types that it was made with.
+#[test]
+fn checkpoints_know_the_types_of_the_call() {
+    let folder = Folder::new();
+    let text = "type vp = f32
+program p { inout a: vp; param steps: int = 3; repeat steps { a = s(a) } }
+stencil s { in a: vp; out b: vp; b = 0.9 * a }
+";
+    fs::write(folder.path("typed.stn"), text).unwrap();
+    let run = "run typed.stn --grid 4x3x2 --device cpu";
+    folder.done(&format!("{run} --draw --checkpoint half.npz"));
+    folder.done(&format!("{run} --draw --checkpoint whole.npz --type vp=real"));
+    folder.done(&format!("{run} --resume whole.npz --set steps=5 --type vp=real"));
+    let told = folder.refused(&format!("{run} --resume half.npz --set steps=5 --type vp=real"));
+    assert!(told.contains("in the checkpoint the type `vp` is f32, and here it is real"), "{told}");
+    assert!(told.contains("give the same: --type vp=f32"), "{told}");
+    let told = folder.refused(&format!("{run} --resume whole.npz --set steps=5"));
+    assert!(told.contains("give the same: --type vp=real"), "{told}");
+    // What has changed otherwise is another text.
+    fs::write(folder.path("typed.stn"), text.replace("0.9", "0.8")).unwrap();
+    let told = folder.refused(&format!("{run} --resume half.npz --set steps=5 --type vp=real"));
+    assert!(told.contains("the text of the program has changed"), "{told}");
+}
+
+/// A file may have types alone, for others.
+#[test]
+fn types_are_imported() {
+    let folder = Folder::new();
+    fs::write(folder.path("types.stn"), "type vp = f32\n").unwrap();
+    let text = "import \"types.stn\"\nstencil s { in a: vp; out b; b = a }\n";
+    fs::write(folder.path("own.stn"), text).unwrap();
+    folder.done("check --strict types.stn own.stn");
+}

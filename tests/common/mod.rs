@@ -9,7 +9,9 @@ pub mod step;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::cuda;
+use stencilc_compiler::diagnostic::Refusal;
 use stencilc_compiler::grid::Grid;
+use stencilc_compiler::import::{self, Text};
 use stencilc_compiler::ir::{Precision, Stencil};
 use stencilc_compiler::plan::{Choices, variants};
 use stencilc_compiler::source::Source;
@@ -22,10 +24,20 @@ use stencilc_runtime::verify::{Expected, OfStencil, Tools, Verdict, expect, plan
 /// Every stencil file of the project that is about grids: its name without its ending, and its text.
 pub fn stencils() -> Vec<(String, String)> {
     let over_meshes = |text: &str| {
-        let lowered = stencilc_compiler::check(&Source::new("", text));
-        lowered.stencils.is_empty() && !lowered.mesh_stencils.is_empty()
+        let lowered = stencilc_compiler::check(&with_imports("", text));
+        // One may have a mesh alone, for others.
+        lowered.is_ok() && lowered.stencils.is_empty()
     };
     all_files().into_iter().filter(|(_, text)| !over_meshes(text)).collect()
+}
+
+/// A stencil file of the project with those that it imports.
+pub fn with_imports(name: &str, text: &str) -> Source {
+    let file = |name: &str, text: String| Text { key: name.to_owned(), name: name.to_owned(), text };
+    import::joined(file(name, text.to_owned()), &mut |_, path| {
+        let found = all_files().into_iter().find(|(own, _)| own == path);
+        found.map(|(name, text)| file(&name, text)).ok_or_else(|| Refusal::new(format!("there is no `{path}`")))
+    })
 }
 
 /// Every stencil file of the project.

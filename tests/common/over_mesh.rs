@@ -1,10 +1,9 @@
 //! Stencils and programs over meshes that come along, on arrays, by the interpreter.
 
-use super::all_files;
+use super::{all_files, with_imports};
 use std::collections::BTreeMap;
 use stencilc_compiler::ir::{MeshProgram, Path, Precision, SetId};
 use stencilc_compiler::mesh::{Counts, Cut, Degrees, Group, Largest};
-use stencilc_compiler::source::Source;
 use stencilc_runtime::driver::Driver;
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::{MeshProblem, Request, alone};
@@ -14,7 +13,7 @@ use stencilc_runtime::{Array, Data};
 /// The program of a file that comes along, or one of its stencils as a program.
 fn program(file: &str, name: &str) -> MeshProgram {
     let (_, text) = all_files().into_iter().find(|(own, _)| own == file).unwrap();
-    let lowered = stencilc_compiler::check(&Source::new(file, text));
+    let lowered = stencilc_compiler::check(&with_imports(file, &text));
     assert!(lowered.is_ok(), "{:?}", lowered.diagnostics);
     let stencil = || lowered.mesh_stencils.iter().find(|own| own.stencil.name == name).map(alone);
     let found = lowered.mesh_programs.iter().find(|own| own.program.name == name).cloned().or_else(stencil);

@@ -137,7 +137,7 @@ impl Coverage<'_> {
         };
         Refusal::new(format!(
             "stencil `{}` can compute none of the {} cells of the grid `{}`: {reason}",
-            stencil.name,
+            stencil.told(),
             adjacency.cells(),
             adjacency.name.as_told()
         ))

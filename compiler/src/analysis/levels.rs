@@ -11,7 +11,8 @@ use crate::depth::needed_first;
 use crate::diagnostic::Refusal;
 use crate::ir::scalar::{Value, apply};
 use crate::ir::{
-    Body, DefId, FieldId, Handle, Levels, Node, NodeId, Path, Precision, Stencil, known_defs, known_nodes,
+    Body, Bounding, DefId, FieldId, Handle, LevelBound, Levels, Node, NodeId, Path, Precision, Stencil, known_defs,
+    known_nodes,
 };
 use std::collections::HashMap;
 use std::ops::Range;
@@ -428,16 +429,45 @@ pub fn gap(levels: &[usize]) -> Option<usize> {
     levels.windows(2).find(|pair| pair[1] != pair[0] + 1).map(|pair| pair[0] + 1)
 }
 
+/// Refuses bounds of the levels of a call that are none of the levels that there are.
+///
+/// # Errors
+/// One lies outside.
+pub fn check_bounds(stencil: &Stencil, precision: Precision, nk: usize, params: &[Value]) -> Result<(), Refusal> {
+    let Some(part) = &stencil.part else { return Ok(()) };
+    let known = Known::new(stencil, precision, nk, params);
+    let (count, what) = if may_go_on(stencil) { (nk + 1, "interfaces") } else { (nk, "levels") };
+    for LevelBound { is, text, body } in &part.bounds {
+        let Some(Value::Int(level)) = known.values(body, 0).pop().flatten() else { continue };
+        // Where levels begin or end there need be none.
+        let last = if *is == Bounding::Only { count.saturating_sub(1) } else { count };
+        if usize::try_from(level).is_ok_and(|level| level <= last) {
+            continue;
+        }
+        let says = match is {
+            Bounding::Only => "is computed on",
+            Bounding::First => "begins at",
+            Bounding::End => "ends before",
+        };
+        let (name, text) = (stencil.told(), text.as_told());
+        let number = if text == level.to_string() { text.to_owned() } else { format!("{level}, which is `{text}`") };
+        return Err(Refusal::new(format!("`{name}` {says} level {number}, and there are {count} {what}"))
+            .help(format!("levels are counted from 0: give 0 to {last}, or `nk` and what is taken from it")));
+    }
+    Ok(())
+}
+
 /// The levels that `stencil` computes.
 ///
 /// # Errors
 /// No level can be computed, or the levels that can have a gap.
 pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Value]) -> Result<Range<usize>, Refusal> {
+    check_bounds(stencil, precision, nk, params)?;
     let known = Known::new(stencil, precision, nk, params);
     let levels = readable(&known, candidates(stencil, 0..nk), None);
     let refused = |what: &str, help: &str| {
         let leaving = leaving(stencil, &known, nk);
-        Err(Refusal::new(format!("stencil `{}` {what} {nk} levels: {leaving}", stencil.name)).help(help))
+        Err(Refusal::new(format!("stencil `{}` {what} {nk} levels: {leaving}", stencil.told())).help(help))
     };
     let (Some(&first), Some(&last)) = (levels.first(), levels.last()) else {
         let is_said = |level: usize| {
@@ -445,17 +475,12 @@ pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Va
             stencil.levels.as_ref().is_none_or(said)
         };
         if !candidates(stencil, 0..nk).any(is_said) {
-            let (who, help) = match &stencil.part_of {
-                None => (
-                    format!("stencil `{}`", stencil.name),
-                    "levels are counted from 0: look at its `levels`, and at the parameters in them",
-                ),
-                Some(whole) => (
-                    format!("a call of `{whole}` on some levels"),
-                    "levels are counted from 0: look at those of the call, and at `levels` in the stencil",
-                ),
+            let help = match &stencil.part {
+                None => "levels are counted from 0: look at its `levels`, and at the parameters in them",
+                Some(_) => "levels are counted from 0: look at those of the call, and at `levels` in the stencil",
             };
-            let what = format!("{who} computes none of the {nk} levels, since it says others");
+            let name = stencil.told();
+            let what = format!("stencil `{name}` computes none of the {nk} levels, since it says others");
             return Err(Refusal::new(what).help(help));
         }
         let help = "give a grid with more levels, or guard the read, as in `if k > 0 { a[k-1] } else { a }`";
@@ -468,7 +493,7 @@ pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Va
     if let Some(gap) = gap(&levels) {
         return Err(Refusal::new(format!(
             "the levels that stencil `{}` can compute have a gap: {first} and {last} can be computed, {gap} cannot",
-            stencil.name
+            stencil.told()
         ))
         .help("every level between the first and the last must be computable: guard the reads on the levels between"));
     }

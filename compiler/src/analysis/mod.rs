@@ -78,7 +78,7 @@ fn rows(stencil: &Stencil, grid: Grid) -> Result<[Range<usize>; 2], Refusal> {
         let needed = 1 + start as i64 + i64::from(high);
         Err(Refusal::new(format!(
             "the grid {grid} is smaller than stencil `{}`: it has {n} cells along {axis}, at least {needed} are needed",
-            stencil.name
+            stencil.told()
         ))
         .help(format!("the stencil reads from {axis}{low:+} to {axis}{high:+}; give a larger --grid")))
     };

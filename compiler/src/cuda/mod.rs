@@ -167,7 +167,7 @@ fn doc(plan: &Plan) -> Vec<Comment> {
     let choices = &plan.choices;
     let mut lines = vec![Comment::new(format!(
         "{}: {} access, {} storage, {}.",
-        plan.stencil.name,
+        plan.stencil.told(),
         choices.access,
         choices.storage,
         choices.precision.name()

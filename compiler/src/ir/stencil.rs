@@ -62,6 +62,39 @@ pub struct Store {
     pub sweep: Option<SweepId>,
 }
 
+/// What a call computes of a stencil of the file: `step(...) on interior, levels low..nk`.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The name of the stencil.
+    pub of: String,
+    /// Where, as the call says it: `interior, levels low..nk`.
+    pub place: FreeText,
+    /// Where its levels begin and end, if the call says so.
+    pub bounds: Vec<LevelBound>,
+}
+
+/// A bound of the levels of a [`Part`].
+#[derive(Clone, Debug)]
+pub struct LevelBound {
+    /// Which one it is.
+    pub is: Bounding,
+    /// As the call says it: `low`.
+    pub text: FreeText,
+    /// The number, made of parameters of the part, numbers and `nk`.
+    pub body: Body,
+}
+
+/// What a bound of levels is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bounding {
+    /// The only level.
+    Only,
+    /// The first level.
+    First,
+    /// The level after the last.
+    End,
+}
+
 /// One stencil.
 #[derive(Clone, Debug, Default)]
 pub struct Stencil {
@@ -74,7 +107,7 @@ pub struct Stencil {
     /// What the call said of the file's types: `--type vp=f32`; nothing if they are what the file says.
     pub types: String,
     /// The stencil of the file of which this one computes a part, where a call says so.
-    pub part_of: Option<String>,
+    pub part: Option<Part>,
     /// Fields in the order declared.
     pub fields: Arena<FieldId, Field>,
     /// Parameters that are used, in the order declared.
@@ -106,6 +139,19 @@ impl Stencil {
     pub fn is_inexact(&self) -> bool {
         let mut nodes = self.bodies().flat_map(Body::iter);
         nodes.any(|(_, node)| matches!(node, Node::Call(function, _) if function.is_inexact()))
+    }
+
+    /// What messages call it: `step`, or `step on interior, levels low..nk` where a call computes a part of it.
+    pub fn told(&self) -> String {
+        match &self.part {
+            None => self.name.clone(),
+            Some(part) => format!("{} on {}", part.of, part.place.as_told()),
+        }
+    }
+
+    /// The name that the file has for it, or for what it is a part of.
+    pub fn whole_name(&self) -> &str {
+        self.part.as_ref().map_or(&self.name, |part| &part.of)
     }
 
     /// The fields that have arrays of the user's.

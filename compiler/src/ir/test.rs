@@ -56,6 +56,8 @@ named! {
         Airfoil = "airfoil";
         /// Triangles on a sphere.
         Icosahedral = "icosahedral";
+        /// A piece of such a sphere around its pole, with zones.
+        Limited = "limited";
         /// A rectangle of triangles.
         Triangles = "triangles";
         /// A box of cubes.
@@ -68,7 +70,7 @@ named! {
 pub struct Made {
     /// What is made.
     pub kind: MadeKind,
-    /// How large: two numbers, or three.
+    /// How large: as many numbers as [`MadeKind::sizes`] names.
     pub sizes: Vec<usize>,
 }
 
@@ -78,23 +80,39 @@ impl MadeKind {
         match self {
             MadeKind::Airfoil => &["cells around the profile", "cells outwards"],
             MadeKind::Icosahedral => &["parts of an edge of the icosahedron", "bisections"],
+            MadeKind::Limited => &[
+                "parts of an edge of the icosahedron",
+                "bisections",
+                "degrees from the pole",
+                "lateral rows",
+                "nudging rows",
+            ],
             MadeKind::Triangles => &["squares along x", "squares along y"],
             MadeKind::Hexahedra => &["cubes along x", "cubes along y", "cubes along z"],
+        }
+    }
+
+    /// Whether one of these numbers may be 0: a sphere may never be bisected, and nothing nudged.
+    pub fn may_be_zero(self, number: usize) -> bool {
+        match self {
+            MadeKind::Icosahedral => number == 1,
+            MadeKind::Limited => number == 1 || number == 4,
+            MadeKind::Airfoil | MadeKind::Triangles | MadeKind::Hexahedra => false,
         }
     }
 }
 
 impl Made {
-    /// How many cells it has; nothing if that is no number of 128 bits.
+    /// How many cells it has, or the sphere that it is a piece of; nothing if that is no number of 128 bits.
     pub fn cells(&self) -> Option<u128> {
         let product = || self.sizes.iter().try_fold(1u128, |all, &size| all.checked_mul(size as u128));
         match (self.kind, self.sizes.as_slice()) {
-            (MadeKind::Icosahedral, [root, bisections]) => {
+            (MadeKind::Icosahedral | MadeKind::Limited, [root, bisections, ..]) => {
                 let four = 4u128.checked_pow(u32::try_from(*bisections).ok()?)?;
                 (*root as u128).checked_pow(2)?.checked_mul(20)?.checked_mul(four)
             }
             (MadeKind::Triangles, _) => product()?.checked_mul(2),
-            (MadeKind::Airfoil | MadeKind::Hexahedra | MadeKind::Icosahedral, _) => product(),
+            (MadeKind::Airfoil | MadeKind::Hexahedra | MadeKind::Icosahedral | MadeKind::Limited, _) => product(),
         }
     }
 }

@@ -79,7 +79,10 @@ impl<'a> Lowering<'a> {
                         "a program names what it returns, as in `let x = {name}(...)`, and goes on with that"
                     )));
                 }
-                Some(Global::Type(stored)) => return self.conversion(stored, function, arguments, span),
+                Some(Global::Type(stored)) => {
+                    self.scope.use_global(&function.text);
+                    return self.conversion(stored, function, arguments, span);
+                }
                 Some(_) => return self.no_function(function, arguments, span),
                 None if let Some(stored) = Stored::named(&function.text) => {
                     return self.conversion(stored, function, arguments, span);

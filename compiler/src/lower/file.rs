@@ -47,6 +47,8 @@ pub struct Library {
     pub params: Vec<String>,
     /// Its meshes.
     pub meshes: Vec<String>,
+    /// Its names for types.
+    pub types: Vec<String>,
 }
 
 impl Library {
@@ -67,7 +69,8 @@ impl Library {
                 ast::Item::Constant(own) => add(|own| &mut own.constants, &own.name),
                 ast::Item::Param(own) => own.names.iter().for_each(|name| add(|own| &mut own.params, name)),
                 ast::Item::Mesh(own) => add(|own| &mut own.meshes, &own.name),
-                ast::Item::Stencil(_) | ast::Item::Program(_) | ast::Item::Import(_) | ast::Item::Type(_) => {}
+                ast::Item::Type(own) => add(|own| &mut own.types, &own.name),
+                ast::Item::Stencil(_) | ast::Item::Program(_) | ast::Item::Import(_) => {}
             }
         }
         library
@@ -75,7 +78,8 @@ impl Library {
 
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        [&self.functions, &self.constants, &self.params, &self.meshes].iter().all(|names| names.is_empty())
+        let all = [&self.functions, &self.constants, &self.params, &self.meshes, &self.types];
+        all.iter().all(|names| names.is_empty())
     }
 }
 
@@ -158,7 +162,7 @@ impl Lowered {
 pub struct Told {
     /// What there is to tell.
     pub diagnostics: Vec<Diagnostic>,
-    /// The functions, constants and parameters of the file that something uses.
+    /// The functions, constants, parameters and types of the file that something uses.
     pub used: HashSet<String>,
 }
 
@@ -180,7 +184,8 @@ pub fn lower(file: &ast::File, name: &str) -> Lowered {
 
 fn lowered(file: &ast::File, name: &str) -> Lowered {
     let mut lowered = Lowered { doc: file.doc.clone(), ..Lowered::default() };
-    let mut told = Told { diagnostics: file.warnings.clone(), ..Told::default() };
+    let used = file.types_used.iter().cloned().collect();
+    let mut told = Told { diagnostics: file.warnings.clone(), used };
     let globals = scope::Globals::collect(file, &mut told.diagnostics);
     let mut reader = Lowering::new(&globals, "", "");
     let meshes = reader.meshes();

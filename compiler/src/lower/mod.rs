@@ -68,6 +68,8 @@ struct Lowering<'a> {
     levels_said: Option<Span>,
     /// Where it is said which zones are computed.
     zones_said: Option<Span>,
+    /// Where it asks for zones outside of functions, and for which.
+    zones_asked: Vec<(Span, Vec<u8>)>,
     /// Whether a single level is computed.
     has_one_level: bool,
     /// What is known of vertical recurrences.
@@ -99,6 +101,7 @@ impl<'a> Lowering<'a> {
             sums_by_level: None,
             levels_said: None,
             zones_said: None,
+            zones_asked: Vec::new(),
             has_one_level: false,
             sweeps: sweep::Sweeps::default(),
             coordinates: None,

@@ -141,7 +141,8 @@ impl<'a> Globals<'a> {
                 Global::Param(..) => "the parameter",
                 Global::Constant(_) => "the constant",
                 Global::Function(_) => "the function",
-                Global::Stencil | Global::Program | Global::Mesh | Global::Type(_) => continue,
+                Global::Type(_) => "the type",
+                Global::Stencil | Global::Program | Global::Mesh => continue,
             };
             if !used.contains(*name) {
                 diagnostics.push(Diagnostic::unused(*span, what, name));

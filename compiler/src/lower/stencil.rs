@@ -174,6 +174,7 @@ impl<'a> Lowering<'a> {
             return;
         }
         self.warn_unused();
+        self.finish_zones();
         if !self.finish_levels() || !self.order_sums() || !self.finish_sweeps() {
             return;
         }

@@ -19,6 +19,7 @@ use crate::depth;
 use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::ir::{Direction, Stored};
 use crate::source::{Imports, Source, Span};
+use crate::text::FreeText;
 use pest::Parser as _;
 use pest::iterators::Pair;
 
@@ -315,7 +316,7 @@ impl Builder<'_> {
     fn levels(&mut self, pair: &Node) -> Built<Levels> {
         let bounds = self.values(pair)?;
         let first = present(bounds.first().copied(), span(pair))?;
-        Ok(Levels { first, end: bounds.get(1).copied(), span: headline(pair) })
+        Ok(Levels { first, end: bounds.get(1).copied(), span: headline(pair), text: FreeText::new(pair.as_str()) })
     }
 
     fn sweep(&mut self, pair: &Node) -> Built<Sweep> {
@@ -396,7 +397,10 @@ impl Builder<'_> {
                 return Ok(Typed { stored: present(Stored::named(&text), span)?, is_named: false, span, parts });
             };
             match self.file.types.get(&text) {
-                Some(&stored) => Ok(Typed { stored, is_named: true, span, parts }),
+                Some(&stored) => {
+                    self.file.types_used.insert(text);
+                    Ok(Typed { stored, is_named: true, span, parts })
+                }
                 None => Err(self.no_type(&text, span)),
             }
         };

@@ -274,7 +274,7 @@ pub fn region(
             let Grid { ni, nj, .. } = staged.domain;
             let refusal = Refusal::new(format!(
                 "`{}` computes no cell in program `{program}`: it reads further than the {ni}x{nj} cells go",
-                stencil.name
+                stencil.told()
             ));
             let help = "give a larger grid, or say what lies beyond its edges: `boundary { i: periodic, j: periodic }`";
             return Err(Wrong::Empty(refusal.help(help)));
@@ -298,17 +298,25 @@ pub fn region(
     let (Some(&first), Some(&last)) = (computed.first(), computed.last()) else {
         let refusal = Refusal::new(format!(
             "`{}` computes none of the {} levels in program `{program}`",
-            stencil.name, staged.domain.nk
+            stencil.told(),
+            staged.domain.nk
         ));
-        let help = "give a grid with more levels, guard the read, as in `if k > 0 { a[k-1] } else { a }`, or say what lies beyond: \
-                    `boundary { k: copy }`";
+        let help = match &stencil.part {
+            Some(part) if !part.bounds.is_empty() => {
+                "levels are counted from 0: look at those of the call, and at what the stencil reads on them"
+            }
+            Some(_) | None => {
+                "give a grid with more levels, guard the read, as in `if k > 0 { a[k-1] } else { a }`, or say what lies beyond: \
+                 `boundary { k: copy }`"
+            }
+        };
         return Err(Wrong::Empty(refusal.help(help)));
     };
     if let Some(gap) = levels::gap(&computed) {
         let low = staged.halo.width(GridAxis::K, Side::Low);
         return Err(Refusal::new(format!(
             "the levels that `{}` can compute in program `{program}` have a gap: {} and {} can be computed, {} cannot",
-            stencil.name,
+            stencil.told(),
             first - low,
             last - low,
             gap - low
@@ -322,7 +330,7 @@ pub fn region(
         let low = staged.halo.width(GridAxis::K, Side::Low);
         return Err(Refusal::new(format!(
             "`{}` sweeps over the levels, and in program `{program}` what it reads has values on levels {}..{} of {} alone",
-            stencil.name,
+            stencil.told(),
             first - low,
             last + 1 - low,
             staged.domain.nk
@@ -375,7 +383,7 @@ fn check_edges(
                 "{what} is read beyond its {} edge along `{axis}` by `{}` in program `{}`: `{}` has a boundary there, so every \
                  cell is computed, and {what} has none",
                 side.name(),
-                stencil.name,
+                stencil.told(),
                 staged.program.name,
                 name(ruled)
             ))

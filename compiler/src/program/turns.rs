@@ -8,7 +8,7 @@
 use super::numbers::Numbers;
 use super::region::{self, Known, There, Wrong};
 use super::{Loop, Stage, Staged, Step, Times, halo, narrowing};
-use crate::analysis::levels::depend_on_params;
+use crate::analysis::levels::{check_bounds, depend_on_params};
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Region};
 use crate::ir::program::{Action, Call, Repeat};
@@ -249,10 +249,11 @@ impl<'a> Stager<'a> {
         for ((id, param), given) in stencil.params.iter().zip(&call.params) {
             let Some(value) = given.as_ref().or(param.default.as_ref()) else {
                 let name = &stencil.params[id].name;
-                return Err(Refusal::new(format!("the parameter `{name}` of `{}` has no value", stencil.name)));
+                return Err(Refusal::new(format!("the parameter `{name}` of `{}` has no value", stencil.told())));
             };
             params.push(self.numbers.value(value));
         }
+        check_bounds(lowered, staged.precision, staged.domain.nk, &params)?;
         self.check_levels(call, &stencil, &params)?;
         Ok((stencil, params))
     }
@@ -283,7 +284,8 @@ impl<'a> Stager<'a> {
         let name = &stencil.params[ParamId::new(first)].name;
         Err(Refusal::new(format!(
             "which levels `{}` computes depends on `{name}`, which changes with each turn of a loop in program `{}`",
-            stencil.name, self.staged.program.name
+            stencil.told(),
+            self.staged.program.name
         ))
         .help("guard reads of other levels by `k` and `nk`, whatever the turn: `if k > 0 { a[k-1] } else { a }`"))
     }

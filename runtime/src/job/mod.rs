@@ -68,8 +68,7 @@ mod ready;
 mod run;
 
 use crate::array::Array;
-use crate::bench::hash;
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, OfText};
 use crate::device::{Device, Platform};
 use crate::drawing::Drawing;
 use crate::error::{Error, Result};
@@ -127,8 +126,8 @@ pub enum Domain {
 #[derive(Clone, Debug)]
 pub struct Job {
     subject: Subject,
-    /// A hash of the text that it stands in.
-    source: String,
+    /// The text that it stands in.
+    text: OfText,
     domain: Option<Domain>,
     device: Option<Device>,
     /// The stream of the caller's that all work goes into, as the driver calls it.
@@ -179,7 +178,7 @@ impl Job {
     pub fn of(subject: Subject) -> Self {
         Self {
             subject,
-            source: String::new(),
+            text: OfText::default(),
             domain: None,
             device: None,
             stream: None,
@@ -196,7 +195,7 @@ impl Job {
 
     /// The text that it stands in: what it holds on its way is that of no other text.
     pub fn standing_in(self, source: &Source) -> Self {
-        Self { source: hash(&[source.text.as_bytes()]), ..self }
+        Self { text: OfText::of(source), ..self }
     }
 
     /// Where it is computed. On a grid in rows this may be left out where arrays tell its extents.

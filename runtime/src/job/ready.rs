@@ -67,7 +67,7 @@ impl Checked {
 impl Ready {
     pub(super) fn new(mut job: Job) -> Result<Self> {
         let (device, stream, how) = (job.device, job.stream, job.how.clone());
-        let (source, resumed) = (std::mem::take(&mut job.source), job.resumed.take());
+        let (text, resumed) = (std::mem::take(&mut job.text), job.resumed.take());
         if let Some(checkpoint) = &resumed {
             checkpoint.suits(matches!(job.subject, Subject::Mesh(_)))?;
             if let Some(name) = job.arrays.keys().next() {
@@ -87,8 +87,8 @@ impl Ready {
             }
         };
         let about = match &checked {
-            Checked::Grid(problem) => About::new(problem, &source, how.choices.contract),
-            Checked::Mesh(problem) => About::over_mesh(problem, &source, how.choices.contract),
+            Checked::Grid(problem) => About::new(problem, &text, how.choices.contract),
+            Checked::Mesh(problem) => About::over_mesh(problem, &text, how.choices.contract),
         };
         let mut before = 0;
         if let Some(checkpoint) = &resumed {

@@ -256,7 +256,7 @@ impl ProgramPlan {
             return Err(Error::call(format!(
                 "--fuse {}: its kernels have all numbers in them, and what is passed to `{}` changes with each turn of a loop",
                 self.kind.name(),
-                stage.stencil.name
+                stage.stencil.told()
             ))
             .help("--fuse recomputed, merged and separate pass numbers to each launch"));
         }
@@ -302,7 +302,7 @@ fn check_circles(staged: &Staged, kind: PlanKind) -> Result<()> {
         if !stage.is_whole {
             return Err(Error::call(format!(
                 "--fuse {fuse} computes every cell, and `{}` computes some alone",
-                stage.stencil.name
+                stage.stencil.told()
             ))
             .help("--fuse recomputed and --fuse merged compute any region"));
         }

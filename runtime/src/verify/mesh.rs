@@ -79,7 +79,7 @@ impl Expected {
                         "every number of `{name}` is NaN, so nothing is known: in {} no `{}` is in {zones}, which `{}` computes",
                         problem.mesh.origin,
                         own.mesh.sets[own.set()].name,
-                        own.stencil.name
+                        own.stencil.whole_name()
                     )));
                 }
                 return Err(Error::check(format!(

@@ -75,8 +75,8 @@ impl<'a> Over<'a> {
     /// The stencils that a program calls, by their numbers there.
     pub fn called(&self, program: &Program, stencils: &[MeshStencil]) -> Vec<MeshStencil> {
         let own = |inner: &Stencil| {
-            let name = inner.part_of.as_ref().unwrap_or(&inner.name);
-            Some(stencils.iter().find(|own| own.stencil.name == *name)?.with(inner.clone()))
+            let name = inner.whole_name();
+            Some(stencils.iter().find(|own| own.stencil.name == name)?.with(inner.clone()))
         };
         program.stencils.iter().filter_map(own).collect()
     }

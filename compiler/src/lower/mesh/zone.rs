@@ -57,6 +57,10 @@ impl<'a> Lowering<'a> {
             return self.report(found.label(format!("as in `in_zone({first})`")));
         };
         let numbers = self.numbers_of_zones(mesh, set, &names)?;
+        // A function may be called from stencils of other zones, too.
+        if self.calls.is_empty() {
+            self.zones_asked.push((span, numbers.clone()));
+        }
         // Zones that follow each other are one question.
         let ranges = numbers.chunk_by(|a, b| b - a == 1).filter_map(|some| {
             let (&first, &last) = some.first().zip(some.last())?;
@@ -71,6 +75,29 @@ impl<'a> Lowering<'a> {
             });
         }
         Some(Nodes::One(is_in?))
+    }
+
+    /// Warns of questions for zones whose answer is the same at all elements that the stencil computes.
+    pub(in crate::lower) fn finish_zones(&mut self) {
+        let asked = std::mem::take(&mut self.zones_asked);
+        let Some((mesh, set)) = self.site().filter(|_| !asked.is_empty()) else { return };
+        let all = Zones { first: 0, last: (mesh.sets[set].zones.len().max(1) - 1) as u8 };
+        let own = self.stencil.zones.unwrap_or(all);
+        for (span, zones) in asked {
+            let (name, computed) = (&mesh.sets[set].name, mesh.zone_names(set, own));
+            let (what, label) = if (own.first..=own.last).all(|zone| zones.contains(&zone)) {
+                ("at every element that is computed", "always true")
+            } else if !zones.iter().any(|&zone| own.contain(zone)) {
+                ("at no element that is computed", "never true")
+            } else {
+                continue;
+            };
+            let found = Diagnostic::warning(span, format!("this condition is true {what}")).label(label);
+            self.warn(match self.zones_said {
+                Some(said) => found.note(said, format!("computed are {computed} alone")),
+                None => found.help(format!("the zones of `{name}` are {computed}")),
+            });
+        }
     }
 
     fn zone_argument(&self, argument: &Argument) -> Option<Name> {

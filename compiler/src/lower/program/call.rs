@@ -223,11 +223,21 @@ impl<'a> Programmer<'_, 'a> {
         }
         let (name, field) = (&own.name, &stencil.fields[field]);
         let message = format!("`{}` of `{}` says which levels are read: it is an input", field.name, stencil.name);
-        let what = if own.role.is_some() { "it may change" } else { "computed on the way" };
+        let renamed = self.renamed.get(&given).map(|from| &self.program.variables[*from]);
+        let renamed = renamed.filter(|from| from.role == Some(Role::In)).map(|from| from.name.clone());
+        let what = match (&renamed, own.role) {
+            (Some(input), _) => format!("it has the values of `{input}`, and others later"),
+            (None, Some(_)) => "it may change".to_owned(),
+            (None, None) => "computed on the way".to_owned(),
+        };
         let found = wrong(self.span(argument), message, what).note(field.span, "declared here");
-        self.report(found.help(format!(
-            "that these levels are there is looked at before anything is computed: declare `in {name}: int` in the program"
-        )))
+        let help = match renamed {
+            Some(input) => format!("pass `{input}` itself, or give what is assigned later another name"),
+            None => format!(
+                "that these levels are there is looked at before anything is computed: declare `in {name}: int` in the program"
+            ),
+        };
+        self.report(found.help(help))
     }
 
     /// Lets variables take what a call returns, in the order declared.

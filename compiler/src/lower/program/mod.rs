@@ -18,7 +18,7 @@ use crate::lower::report::has_error;
 use crate::source::Span;
 use crate::text::FreeText;
 use boundary::Boundaries;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most calls of a program.
 const CALLS: usize = 1_000;
@@ -37,6 +37,10 @@ struct Programmer<'l, 'a> {
     valued: BTreeSet<VariableId>,
     /// Variables that are given a value somewhere.
     assigned: BTreeSet<VariableId>,
+    /// What a `let` gives other names to.
+    renamed: BTreeMap<VariableId, VariableId>,
+    /// The names that are assigned anywhere, by what is no `let`.
+    assigned_names: BTreeSet<&'a str>,
     /// The numbers that count turns.
     counters: BTreeSet<VariableId>,
     /// Loops around this place.
@@ -64,6 +68,8 @@ impl<'a> Lowering<'a> {
             boundaries: Boundaries::default(),
             valued: BTreeSet::new(),
             assigned: BTreeSet::new(),
+            renamed: BTreeMap::new(),
+            assigned_names: assigned_names(&program.statements),
             counters: BTreeSet::new(),
             depth: 0,
             calls: 0,
@@ -208,9 +214,15 @@ impl<'a> Programmer<'_, 'a> {
         }
         if let Some(from) = self.field_with_value(binding.value) {
             let Some(from) = from else { return self.lowering.define(name, Binding::Broken) };
+            // Another name of what never changes is that itself. On a grid it may have edges of its own.
+            let stays = self.program.variables[from].role == Some(Role::In) && !self.is_number(from);
+            if stays && self.lowering.is_over_mesh() && !self.assigned_names.contains(name.text.as_str()) {
+                return self.lowering.define(name, Binding::Variable(from));
+            }
             let Variable { place, stored, .. } = self.program.variables[from];
             if let Some(to) = self.add(name, new_variable(name, place, stored)) {
                 self.valued.insert(to);
+                self.renamed.insert(to, from);
                 actions.push(Action::Rename(Rename { from, to }));
             }
             return;
@@ -527,4 +539,20 @@ fn new_variable(name: &ast::Name, place: Place, stored: Stored) -> Variable {
         edges: Edges::default(),
         span: name.span,
     }
+}
+
+/// The names that statements, and those inside of them, assign.
+fn assigned_names(statements: &[Statement]) -> BTreeSet<&str> {
+    let (mut names, mut open): (_, Vec<&Statement>) = (BTreeSet::new(), statements.iter().collect());
+    while let Some(statement) = open.pop() {
+        match statement {
+            Statement::Assign(assign) => names.extend(assign.targets.iter().map(|target| target.name.text.as_str())),
+            Statement::Repeat(repeat) => open.extend(&repeat.statements),
+            Statement::Sweep(sweep) => open.extend(&sweep.statements),
+            Statement::Field(_) | Statement::Param(_) | Statement::Constant(_) | Statement::Function(_) => {}
+            Statement::Let(_) | Statement::Print(_) | Statement::Boundary(_) | Statement::Reduce(_) => {}
+            Statement::SumsByLevel(_) | Statement::Levels(_) | Statement::Zones(_) => {}
+        }
+    }
+    names
 }

@@ -8,14 +8,14 @@ use crate::analysis::levels::may_go_on;
 use crate::ast::{self, Levels};
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::mesh::Zones;
-use crate::ir::{Body, Kind, Node, NodeId, Param, ParamId, Relation, Stencil};
+use crate::ir::{Body, Bounding, Kind, LevelBound, Node, Param, ParamId, Part, Relation, Stencil};
 use crate::lower::Found;
 use crate::lower::sweep::single;
 use crate::source::Span;
 use crate::text::FreeText;
 
 /// What a call computes of its stencil.
-pub(super) struct Part {
+pub(super) struct Called {
     /// The stencil that computes it.
     pub stencil: Stencil,
     /// What is passed to the parameters that it has beside those of the whole one.
@@ -38,9 +38,9 @@ impl<'a> Programmer<'_, 'a> {
     }
 
     /// The part of a stencil that is computed where a call says.
-    pub(super) fn part(&mut self, stencil: &Stencil, place: &'a ast::Where) -> Found<Part> {
-        let mut part = Part { stencil: stencil.clone(), passed: Vec::new() };
-        part.stencil.part_of = Some(stencil.name.clone());
+    pub(super) fn part(&mut self, stencil: &Stencil, place: &'a ast::Where) -> Found<Called> {
+        let mut part = Called { stencil: stencil.clone(), passed: Vec::new() };
+        let mut bounds = Vec::new();
         if !place.zones.is_empty() {
             let zones = self.zones_of(stencil, place)?;
             let names = place.zones.iter().map(|name| name.text.as_str());
@@ -49,8 +49,12 @@ impl<'a> Programmer<'_, 'a> {
         }
         if let Some(levels) = &place.levels {
             part.stencil.name.push_str("_levels");
-            self.restrict(&mut part, stencil, levels)?;
+            bounds = self.restrict(&mut part, stencil, levels)?;
         }
+        let names = place.zones.iter().map(|name| name.text.clone());
+        let levels = place.levels.iter().map(|levels| levels.line());
+        let text = names.chain(levels).collect::<Vec<_>>().join(", ");
+        part.stencil.part = Some(Part { of: stencil.name.clone(), place: FreeText::new(text), bounds });
         Some(part)
     }
 
@@ -74,7 +78,7 @@ impl<'a> Programmer<'_, 'a> {
     }
 
     /// Restricts a stencil to some levels, of those that it computes.
-    fn restrict(&mut self, part: &mut Part, whole: &Stencil, levels: &'a Levels) -> Found<()> {
+    fn restrict(&mut self, part: &mut Called, whole: &Stencil, levels: &'a Levels) -> Found<Vec<LevelBound>> {
         if self.lowering.over.as_ref().is_some_and(|over| !over.declared.mesh.levels) {
             return self.lowering.no_levels(levels.span, "there is no `k`");
         }
@@ -88,29 +92,38 @@ impl<'a> Programmer<'_, 'a> {
             None => None,
         };
         self.check_said(whole, levels, &first, end.as_ref())?;
+        let text = |bound: ExprId| levels.line_of(self.lowering.file.exprs.span(bound));
         let mut body = match &whole.levels {
             Some(own) => own.clone(),
             None => Body::new(),
         };
         let mut is_computed = (!body.is_empty()).then(|| body.root());
-        let mut with = |body: &mut Body, relation: Relation, bound: &Body, name: &str| {
+        let mut bounds = Vec::new();
+        let mut with = |body: &mut Body, is: Bounding, bound: &Body, (name, text): (&str, String)| {
+            let relation = match is {
+                Bounding::Only => Relation::Eq,
+                Bounding::First => Relation::Ge,
+                Bounding::End => Relation::Lt,
+            };
+            let number = part.bound(bound, name, levels.span);
             let level = body.add(Node::Level, Kind::Int, levels.span);
-            let bound = part.bound(body, bound, name, levels.span);
-            let own = body.add(Node::Compare(relation, level, bound), Kind::Bool, levels.span);
+            let own = body.append(&number);
+            let own = body.add(Node::Compare(relation, level, own), Kind::Bool, levels.span);
+            bounds.push(LevelBound { is, text: FreeText::new(text), body: number });
             is_computed = Some(match is_computed {
                 None => own,
                 Some(before) => body.add(Node::And(before, own), Kind::Bool, levels.span),
             });
         };
         match &end {
-            None => with(&mut body, Relation::Eq, &first, "level"),
+            None => with(&mut body, Bounding::Only, &first, ("level", text(levels.first))),
             Some(end) => {
-                with(&mut body, Relation::Ge, &first, "first_level");
-                with(&mut body, Relation::Lt, end, "end_of_levels");
+                with(&mut body, Bounding::First, &first, ("first_level", text(levels.first)));
+                with(&mut body, Bounding::End, end, ("end_of_levels", levels.end.map(text).unwrap_or_default()));
             }
         }
         part.stencil.levels = Some(body);
-        Some(())
+        Some(bounds)
     }
 
     /// Reports levels that are known to lie beyond those that there are.
@@ -145,7 +158,10 @@ impl<'a> Programmer<'_, 'a> {
     pub(super) fn number_of_part(&mut self, part: &mut Stencil) -> usize {
         let known = self.program.stencils.iter().position(|own| {
             let levels = |own: &Stencil| own.levels.as_ref().map(|body| body.nodes().to_vec());
-            own.part_of == part.part_of && own.zones == part.zones && levels(own) == levels(part)
+            own.part.is_some()
+                && own.whole_name() == part.whole_name()
+                && own.zones == part.zones
+                && levels(own) == levels(part)
         });
         if let Some(known) = known {
             return known;
@@ -160,13 +176,13 @@ impl<'a> Programmer<'_, 'a> {
     }
 }
 
-impl Part {
-    /// A number in a body of the stencil: itself, where it is made of `nk` and literals; else a parameter that it is passed to.
-    fn bound(&mut self, body: &mut Body, number: &Body, name: &str, span: Span) -> NodeId {
+impl Called {
+    /// A number as the stencil has it: itself, where it is made of `nk` and literals; else a parameter that it is passed to.
+    fn bound(&mut self, number: &Body, name: &str, span: Span) -> Body {
         let is_plain =
             |node: &Node| matches!(node, Node::Int(_) | Node::LevelCount | Node::Binary(..) | Node::Negate(_));
         if number.nodes().iter().all(is_plain) {
-            return body.append(number);
+            return number.clone();
         }
         let is_taken = |name: &str| {
             let stencil = &self.stencil;
@@ -178,6 +194,6 @@ impl Part {
         let (kind, doc) = (Kind::Int, FreeText::default());
         let param: ParamId = self.stencil.params.add(Param { name, doc, kind, is_single: false, default: None, span });
         self.passed.push(number.clone());
-        body.append(&single(Node::Param(param), Kind::Int, span))
+        single(Node::Param(param), Kind::Int, span)
     }
 }

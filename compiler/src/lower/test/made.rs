@@ -51,9 +51,7 @@ impl<'a> Tests<'a> {
             let found = Diagnostic::error(span, format!("`{}` takes {} numbers", kind.name(), wanted.len()));
             return self.report(found.label(format!("{} given", numbers.len())).help(wanted.join(", ")));
         }
-        // A sphere may be bisected never.
-        let may_be_zero = |at: usize| kind == MadeKind::Icosahedral && at == 1;
-        if let Some(at) = (0..numbers.len()).find(|&at| numbers[at] == 0 && !may_be_zero(at)) {
+        if let Some(at) = (0..numbers.len()).find(|&at| numbers[at] == 0 && !kind.may_be_zero(at)) {
             let found =
                 Diagnostic::error(self.globals.file.exprs.span(sizes[at]), "a mesh has at least one cell each way");
             return self.report(found.label(format!("no {}", wanted[at])));

@@ -326,7 +326,7 @@ impl<'a> Writer<'a> {
         debug_assert!(threads_of_column.is_none() || !matches!(items, Items::Pieces { .. }));
         let MeshTask { stencil, precision, .. } = *self.task;
         let over = format!("{}.{}", stencil.mesh.name, stencil.mesh.sets[stencil.set()].name);
-        let mut doc = vec![Comment::new(format!("{} over {over}: {what}.", stencil.stencil.name))];
+        let mut doc = vec![Comment::new(format!("{} over {over}: {what}.", stencil.stencil.told()))];
         doc.extend(stencil.stencil.doc.comments());
         let levels = match self.levels {
             1 => String::new(),

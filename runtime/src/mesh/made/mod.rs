@@ -3,6 +3,7 @@
 mod airfoil;
 mod boxes;
 mod icosahedral;
+mod limited;
 mod sphere;
 #[cfg(test)]
 mod tests;
@@ -10,6 +11,7 @@ mod tests;
 pub use airfoil::airfoil;
 pub use boxes::{Perturbed, hexahedra, triangles};
 pub use icosahedral::{Division, icosahedral};
+pub use limited::{Piece, limited};
 
 use crate::array::Data;
 use crate::error::{Error, Result};

@@ -18,6 +18,7 @@ mod script;
 mod tables;
 pub mod test;
 pub mod ways;
+mod written;
 
 use super::{Bound, Mesh};
 use crate::array::{Data, Element};
@@ -25,6 +26,7 @@ use crate::interpreter::mesh::len;
 use crate::problem::element_of;
 use crate::{Error, Result};
 use live::Step;
+use numbers::Scope;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use stencilc_compiler::analysis::levels::computed;
@@ -117,6 +119,20 @@ impl MeshProblem {
     pub(crate) fn with_program(self, program: &MeshProgram, contract: bool) -> Self {
         let Outline { program, steps, chains, .. } = Outline::new(program, self.precision, contract);
         Self { program, steps, chains, ..self }
+    }
+
+    /// How often each outermost loop is run; nothing where that depends on numbers that are computed on the way.
+    pub fn times(&self) -> Vec<Option<i64>> {
+        let scope =
+            Scope { program: &self.program, precision: self.precision, levels: self.levels, params: &self.params };
+        let known =
+            |body: &Body| match scope.reads(body).is_empty().then(|| scope.value(body, &mut |_| Ok(Value::Int(0)))) {
+                Some(Ok(Value::Int(times))) => Some(i64::from(times)),
+                _ => None,
+            };
+        let loops =
+            self.steps.iter().filter_map(|step| if let Step::Repeat { times, .. } = step { Some(times) } else { None });
+        loops.map(known).collect()
     }
 
     /// The same problem, whose outermost loops are run so often.

@@ -153,7 +153,7 @@ impl Script for MeshScript {
             let given = call.params[id.index()].as_ref().map(|body| self.scope().value(body, number)).transpose()?;
             let default = || apply(precision, own.default.as_ref()?.literal()?, &[]);
             let value = given.or_else(default).ok_or_else(|| {
-                Error::call(format!("the parameter `{}` of `{}` has no value", own.name, stencil.name))
+                Error::call(format!("the parameter `{}` of `{}` has no value", own.name, stencil.told()))
             })?;
             values.push(value.rounded(precision));
         }

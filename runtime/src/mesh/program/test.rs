@@ -12,7 +12,7 @@ use crate::driver::{Arrays, Backend, Computed, Driver, Script};
 use crate::error::{Error, Result};
 use crate::given::{self, Cast, Given};
 use crate::interpreter::mesh::{MeshJob, interpret_mesh, len};
-use crate::mesh::made::{self, Division, Perturbed};
+use crate::mesh::made::{self, Division, Perturbed, Piece};
 use crate::mesh::order::positions;
 use crate::mesh::{Bound, Field, Mesh, ZONE};
 use crate::problem::element_of;
@@ -46,17 +46,23 @@ pub struct Report {
 pub fn mesh_of(made: &Made) -> Result<Mesh> {
     let none = || Perturbed { by: 0.0, seed: 0 };
     let wrong = || Error::input(format!("there is no mesh {made}"));
+    let division = |root: usize, bisections: usize| {
+        let narrow = |number: usize| u32::try_from(number).map_err(|_| wrong());
+        Ok::<_, Error>(Division { root: narrow(root)?, bisections: narrow(bisections)? })
+    };
     let mut mesh = match (made.kind, made.sizes.as_slice()) {
         (MadeKind::Airfoil, &[around, outwards]) => made::airfoil(around, outwards)?,
-        (MadeKind::Icosahedral, &[root, bisections]) => {
-            let narrow = |number: usize| u32::try_from(number).map_err(|_| wrong());
-            made::icosahedral(Division { root: narrow(root)?, bisections: narrow(bisections)? }, 1.0)?
+        (MadeKind::Icosahedral, &[root, bisections]) => made::icosahedral(division(root, bisections)?, 1.0)?,
+        (MadeKind::Limited, &[root, bisections, within, lateral, nudging]) => {
+            let piece = Piece { centre: [0.0, 90.0], within: within as f64, lateral, nudging };
+            made::limited(division(root, bisections)?, 1.0, piece)?
         }
         (MadeKind::Triangles, &[ni, nj]) => made::triangles(ni, nj, none())?,
         (MadeKind::Hexahedra, &[ni, nj, nk]) => made::hexahedra(ni, nj, nk, none())?,
-        (MadeKind::Airfoil | MadeKind::Icosahedral | MadeKind::Triangles | MadeKind::Hexahedra, _) => {
-            return Err(wrong());
-        }
+        (
+            MadeKind::Airfoil | MadeKind::Icosahedral | MadeKind::Limited | MadeKind::Triangles | MadeKind::Hexahedra,
+            _,
+        ) => return Err(wrong()),
     };
     mesh.origin = made.to_string();
     Ok(mesh)

@@ -139,7 +139,7 @@ fn a_program_goes_on_from_a_checkpoint_with_the_same_bits() {
     let path = folder.path().join("waves.npz");
     let problem = problem(&program(NAMES), Grid::rows(6, 5, 2), Precision::F64, &[]).unwrap();
     let whole = interpreted(&problem);
-    let about = checkpoint::About::new(&problem, "hash", false);
+    let about = checkpoint::About::new(&problem, &checkpoint::OfText::default(), false);
     for stop in 1..5 {
         let backend = Interpreter::new(problem.clone());
         let mut driver = Driver::new(&backend).given().unwrap();

@@ -246,7 +246,10 @@ impl Writer {
             return Place { zones, levels: None };
         };
         let few = levels > 2;
-        let wholes: Vec<usize> = (0..self.program.params.len()).filter(|&n| self.program.params[n].1).collect();
+        // Bounds that are no levels are refused.
+        let is_level = |&(default, is_whole): &(f64, bool)| is_whole && default <= levels as f64;
+        let params = &self.program.params;
+        let wholes: Vec<usize> = (0..params.len()).filter(|&n| is_level(&params[n])).collect();
         let first = Number::Int(self.rng.i32(0..1 + i32::from(few)));
         let end = match self.rng.usize(0..4) {
             0 => None,
