@@ -74,6 +74,43 @@ fn every_plan_leaves_the_same_bytes() {
 }
 
 #[test]
+fn parts_leave_the_bytes_of_the_whole() {
+    let folder = Folder::new();
+    let run = "run heat --program heat_walls --grid 24x17x3 --draw --set steps=12";
+    folder.done(&format!("{run} --device cpu --out t=whole.npy"));
+    let whole = fs::read(folder.path("whole.npy")).unwrap();
+    for how in [
+        "cpu --gpus 2",
+        "cpu --gpus 5",
+        "emulate --gpus 3",
+        "native --gpus 2 --fuse recomputed --steps 2",
+        "cpu --gpus 1",
+    ] {
+        folder.done(&format!("{run} --device {how} --out t=parts.npy"));
+        assert_eq!(fs::read(folder.path("parts.npy")).unwrap(), whole, "{how}");
+    }
+    // What two parts began three go on with.
+    folder.done("run heat --program heat_walls --grid 24x17x3 --draw --set steps=12 --device cpu --gpus 2 --every 5 --checkpoint way_{step}.npz");
+    folder.done(&format!("{run} --device cpu --gpus 3 --resume way_5.npz --out t=resumed.npy").replace(" --draw", ""));
+    assert_eq!(fs::read(folder.path("resumed.npy")).unwrap(), whole);
+}
+
+#[test]
+fn what_cannot_be_cut_is_told() {
+    let folder = Folder::new();
+    let heat = "run heat --program heat_walls --draw --set steps=2";
+    folder.done("mesh make icosahedral --size R2B0 -o sphere.npz");
+    insta::assert_snapshot!(folder.transcript(&[
+        &format!("{heat} --grid 24x4x3 --device cpu --gpus 5"),
+        &format!("{heat} --grid 24x9x3 --device cpu --gpus 0"),
+        &format!("{heat} --grid 24x9x3 --device cpu --gpus many"),
+        "run heat --program heat_periodic --grid 128x16x3 --draw --set steps=2 --device emulate --gpus 2 --fuse streamed",
+        "run laplap --grid 24x9x3 --device cpu --gpus 2",
+        "run icosahedral --program harmonics --mesh sphere.npz --levels 2 --draw --device cpu --gpus 2",
+    ]));
+}
+
+#[test]
 fn an_animation_has_a_frame_at_the_start_on_the_way_and_at_the_end() {
     let folder = Folder::new();
     let animate = "--animate phi=phi.png --level 1";
