@@ -79,13 +79,8 @@ fn parts_leave_the_bytes_of_the_whole() {
     let run = "run heat --program heat_walls --grid 24x17x3 --draw --set steps=12";
     folder.done(&format!("{run} --device cpu --out t=whole.npy"));
     let whole = fs::read(folder.path("whole.npy")).unwrap();
-    for how in [
-        "cpu --gpus 2",
-        "cpu --gpus 5",
-        "emulate --gpus 3",
-        "native --gpus 2 --fuse recomputed --steps 2",
-        "cpu --gpus 1",
-    ] {
+    for how in ["cpu --gpus 2", "cpu --gpus 5", "emulate --gpus 3", "native --gpus 2 --fuse recomputed", "cpu --gpus 1"]
+    {
         folder.done(&format!("{run} --device {how} --out t=parts.npy"));
         assert_eq!(fs::read(folder.path("parts.npy")).unwrap(), whole, "{how}");
     }
@@ -106,7 +101,7 @@ fn what_cannot_be_cut_is_told() {
         &format!("{heat} --grid 24x9x3 --device cpu --gpus many"),
         "run heat --program heat_periodic --grid 128x16x3 --draw --set steps=2 --device emulate --gpus 2 --fuse streamed",
         "run laplap --grid 24x9x3 --device cpu --gpus 2",
-        "run icosahedral --program harmonics --mesh sphere.npz --levels 2 --draw --device cpu --gpus 2",
+        "run icosahedral --program diffusion --mesh sphere.npz --levels 2 --draw --device cpu --gpus 2",
     ]));
 }
 

@@ -8,7 +8,7 @@ use crate::analysis::extents::reaches;
 use crate::diagnostic::Refusal;
 use crate::grid::{Form, Grid, Region};
 use crate::ir::program::{GridAxis, Side};
-use crate::ir::{Handle, VariableId};
+use crate::ir::{Handle, VariableId, needed};
 use std::ops::Range;
 
 impl Staged {
@@ -31,21 +31,45 @@ impl Staged {
             ))
             .help("on parts of a grid there are --fuse separate, merged and recomputed"));
         }
-        let least = self.beyond_rows().into_iter().flatten().max().unwrap_or(0).max(1);
+        let beyond = self.beyond_rows().into_iter().flatten().max().unwrap_or(0);
+        let least = beyond.max(1);
         if nj / parts < least {
             let most = nj / least;
-            return Err(Refusal::new(format!(
-                "{nj} rows in {parts} parts are {} or so each, and program `{name}` looks at {least} beyond an edge",
-                nj / parts
-            ))
-            .help(match most {
-                0 | 1 => "a grid with more rows along j can be cut".to_owned(),
-                _ => format!("at most {most} parts have that many; or a grid with more rows along j"),
+            let why = match beyond {
+                0 => "each has at least one".to_owned(),
+                _ => format!("program `{name}` looks at {beyond} beyond an edge, so each has at least as many"),
+            };
+            let rows = if nj == 1 { "1 row is".to_owned() } else { format!("{nj} rows are") };
+            return Err(Refusal::new(format!("{rows} too few for {parts} parts: {why}")).help(match most {
+                0 | 1 => format!("a grid with {} rows along j can be cut like that", parts * least),
+                _ => format!("--gpus {most} is the most; or give a grid with more rows along j"),
             }));
         }
         let (each, more) = (nj / parts, nj % parts);
         let first = |part: usize| part * each + part.min(more);
-        Ok((0..parts).map(|part| first(part)..first(part + 1)).collect())
+        let all: Vec<Range<usize>> = (0..parts).map(|part| first(part)..first(part + 1)).collect();
+        self.check_without_rows(&all)?;
+        Ok(all)
+    }
+
+    /// Refuses parts some of which compute nothing of a call that gives a field without rows: each part has such a field for itself.
+    fn check_without_rows(&self, all: &[Range<usize>]) -> Result<(), Refusal> {
+        let before = self.halo.width(GridAxis::J, Side::Low);
+        for stage in &self.stages {
+            let (start, end) = (stage.region.j.start - before, stage.region.j.end - before);
+            let is_empty = |rows: &Range<usize>| rows.start.max(start) >= rows.end.min(end);
+            let mut written = stage.writes().map(|(_, variable)| &self.program.variables[variable]);
+            let Some(own) = written.find(|own| !GridAxis::J.is_of(own.place)) else { continue };
+            let Some(part) = all.iter().position(is_empty) else { continue };
+            let (stencil, parts, rows) = (&stage.stencil.name, all.len(), end - start);
+            return Err(Refusal::new(format!(
+                "`{stencil}` computes {rows} rows, none of them in part {} of {parts}, and gives `{}`, which has no rows: that part would not know it",
+                part + 1,
+                own.name
+            ))
+            .help("give fewer --gpus, so that all parts have rows that it computes"));
+        }
+        Ok(())
     }
 
     /// How many rows are looked at beyond each side of an edge along j: what stages read, and what rules take to fill halos.
@@ -57,13 +81,14 @@ impl Staged {
         [read, Side::BOTH.map(|side| self.halo.width(GridAxis::J, side))]
     }
 
-    /// Which variables stages read, and how many rows before and behind a cell.
+    /// Which variables that have rows stages read, and how many rows before and behind a cell.
     fn reads_along_j(&self) -> impl Iterator<Item = (VariableId, [usize; 2])> {
-        self.stages.iter().flat_map(|stage| {
-            let reaches = reaches(&stage.stencil);
+        self.stages.iter().flat_map(move |stage| {
+            let reaches = reaches(&needed(&stage.stencil));
             stage.reads().filter_map(move |(field, variable)| {
                 let reach = reaches[field.index()]?;
-                Some((variable, Side::BOTH.map(|side| beyond(reach, GridAxis::J, side))))
+                let has_rows = GridAxis::J.is_of(self.program.variables[variable].place);
+                has_rows.then(|| (variable, Side::BOTH.map(|side| beyond(reach, GridAxis::J, side))))
             })
         })
     }

@@ -23,7 +23,7 @@ use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::{FieldId, Handle, Stencil, VariableId};
 use stencilc_compiler::kernel::{self, Meaning, StepData};
 use stencilc_compiler::plan::{self, Choices, KnownGrid, Plan, Target};
-use stencilc_compiler::program::Stage;
+use stencilc_compiler::program::{Stage, Staged};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::step::planes::{self, Queue};
 use stencilc_compiler::step::stream::{self, Shape, Strip};
@@ -108,10 +108,9 @@ impl Planned {
         let layouts = Planner::new(&problem, choices);
         let mut stages = Vec::new();
         for stage in &staged.stages {
-            // On some parts of a grid a call computes nothing, and then nobody launches its kernel.
-            let region = if stage.region.cells() == 0 { staged.inner() } else { stage.region.clone() };
             stages.push(match stage.wraps && stage.stencil.sweeps.is_empty() {
-                false => layouts.cells(&stage.stencil, &region)?,
+                _ if stage.region.cells() == 0 => layouts.cells(&copying()?, &staged.inner())?,
+                false => layouts.cells(&stage.stencil, &stage.region)?,
                 true => layouts.rows(stage, plan)?,
             });
         }
@@ -162,6 +161,18 @@ impl Planned {
     }
 }
 
+/// A stencil that any cell can compute.
+fn copying() -> Result<Stencil> {
+    let lowered = stencilc_compiler::check(&Source::new("copy", "stencil copy { in a; out b; b = a }"));
+    lowered.stencils.into_iter().next().ok_or_else(|| Error::check("no stencil to copy with"))
+}
+
+/// The cells that the kernel of a stage is made for. On some parts of a grid a call computes nothing: there its kernel copies, and nobody
+/// launches it.
+fn planned_region(staged: &Staged, stage: &Stage) -> Region {
+    if stage.region.cells() == 0 { staged.inner() } else { stage.region.clone() }
+}
+
 /// Plans stages of one program, whose fields have one layout.
 struct Planner<'a> {
     problem: &'a ProgramProblem,
@@ -174,13 +185,13 @@ impl<'a> Planner<'a> {
         let staged = &problem.staged;
         let mut choices = choices.clone();
         // Rows start aligned where all stages compute the same columns.
-        let columns = |region: &'a Region| (&region.i, &region.j, &region.cells);
-        let mut regions = staged.stages.iter().map(|stage| columns(&stage.region));
+        let regions: Vec<Region> = staged.stages.iter().map(|stage| planned_region(staged, stage)).collect();
+        let computed = regions.iter().map(|region| region.column_numbers(staged.grid).into()).collect();
+        let mut regions = regions.iter().map(|region| (&region.i, &region.j, &region.cells));
         let first = regions.next();
         if regions.any(|own| Some(own) != first) {
             choices.share = vec![staged.program.name.clone()];
         }
-        let computed = staged.stages.iter().map(|stage| stage.region.column_numbers(staged.grid).into()).collect();
         let smallest = staged.stages.iter().map(|stage| stage.stencil.smallest(staged.precision)).min().unwrap_or(8);
         // What no stage reads lies in the same layout.
         let highest = staged.program.variables.iter().map(|(_, own)| own.place.levels.count(staged.grid.nk));
@@ -281,10 +292,8 @@ impl<'a> Planner<'a> {
 
     /// The layout where no stage says more of it than these choices do.
     fn bare(&self, choices: Choices) -> Result<Arc<Layout>> {
-        let lowered = stencilc_compiler::check(&Source::new("copy", "stencil copy { in a; out b; b = a }"));
-        let copy = lowered.stencils.first().ok_or_else(|| Error::check("no stencil to copy with"))?;
         let own = Self { problem: self.problem, choices, sharing: self.sharing.clone() };
-        let plan = own.plan(copy, &self.problem.staged.inner())?;
+        let plan = own.plan(&copying()?, &self.problem.staged.inner())?;
         Ok(Arc::clone(&known_grid(&plan)?.layout))
     }
 

@@ -91,10 +91,32 @@ fn parts_have_as_many_rows_as_are_looked_at() {
     let (_, reference) = references(Grid::rows(6, 17, 4)).last().unwrap();
     let said = InParts { reference: &reference, parts: 6 }.interpreted().unwrap_err();
     assert!(
-        said.message.contains("17 rows in 6 parts are 2 or so each, and program `slabs` looks at 3 beyond an edge"),
+        said.message.contains("17 rows are too few for 6 parts: program `slabs` looks at 3 beyond an edge"),
         "{said}"
     );
-    assert!(said.help.is_some_and(|help| help.contains("at most 5 parts")));
+    assert!(said.help.is_some_and(|help| help.contains("--gpus 5")));
+}
+
+/// Each part has a field without rows for itself.
+#[test]
+fn fields_without_rows_are_those_of_parts_that_compute_them() {
+    let text = "program m { inout u; inout d on (k); repeat 3 { u, d = f(u, d) } }
+        stencil f { inout u; inout d on (k); u = 0.5 * u[j-4]; d = d * 2 }";
+    let grid = Grid::rows(6, 20, 2);
+    let whole = problem(&program(text), grid, Precision::F64, &[]).unwrap();
+    let reference = Reference::new(whole, &|_| {}).unwrap();
+    let said = InParts { reference: &reference, parts: 5 }.interpreted().unwrap_err();
+    assert!(said.message.contains("none of them in part 1 of 5, and gives `d`"), "{said}");
+    assert_eq!(InParts { reference: &reference, parts: 2 }.interpreted().unwrap(), None);
+}
+
+/// What prints look at is not looked at where nothing is shown.
+#[test]
+fn prints_need_no_rows() {
+    let text = "program m { inout a; repeat 3 { a = f(a) } }\n stencil f { in a; out b; print(a[j-4]); b = 0.5*a }";
+    let whole = problem(&program(text), Grid::rows(5, 6, 2), Precision::F64, &[]).unwrap();
+    let reference = Reference::new(whole, &|_| {}).unwrap();
+    assert_eq!(InParts { reference: &reference, parts: 3 }.interpreted().unwrap(), None);
 }
 
 #[test]
