@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import signal
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,11 @@ def phi() -> Any:
 @pytest.fixture
 def laplap() -> stencilc.Text:
     return stencilc.compile(LAPLAP, name="laplap.stn")
+
+
+def hears_interrupts() -> None:
+    """Lets a process that is started hear interrupts, also where the tests run in the background, where shells let nobody hear them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def told(error: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import stencilc
-from conftest import told
+from conftest import hears_interrupts, told
 
 
 @pytest.mark.parametrize("device", ["cpu", "emulate", "native"])
@@ -129,13 +129,20 @@ def test_a_panic_is_an_error(is_apart: bool, capfd: Any) -> None:
 
 def run(script: str, *, interrupts: bool = False) -> "subprocess.CompletedProcess[str]":
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", textwrap.dedent(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hears_interrupts,
     )
     if interrupts:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
+    try:
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
     return subprocess.CompletedProcess([], process.returncode, out, err)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import stencilc
+from conftest import hears_interrupts
 
 #: As it was installed, and as a module.
 CALLS = [[sys.executable, "-m", "stencilc"]]
@@ -52,14 +53,23 @@ def test_a_reader_may_leave() -> None:
 
 def test_an_interrupt_ends_it_at_once() -> None:
     words = ["run", "diffusion4", "--grid", "64x64x64", "--draw", "--set", "steps=1000000000", "--device", "cpu"]
-    process = subprocess.Popen([*CALLS[0], *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*CALLS[0], *words],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=hears_interrupts,
+    )
     assert process.stderr is not None
     # It says what was drawn when it is about to compute.
     for line in process.stderr:
         if "drawn at random" in line:
             break
     os.kill(process.pid, signal.SIGINT)
-    process.communicate(timeout=120)
+    try:
+        process.communicate(timeout=120)
+    finally:
+        process.kill()
     assert process.returncode == -signal.SIGINT
 
 
