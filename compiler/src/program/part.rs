@@ -15,7 +15,8 @@ impl Staged {
     /// The rows of each of so many parts: as many for each, but for one more where they do not divide.
     ///
     /// # Errors
-    /// The grid has no rows, or too few: a part has at least as many as are looked at beyond its edges.
+    /// The grid has no rows, or too few: a part has at least as many as are looked at beyond its edges. A stage fetches what lies beyond edges by
+    /// itself; or gives a field without rows, and computes none in some part.
     pub fn rows_of_parts(&self, parts: usize) -> Result<Vec<Range<usize>>, Refusal> {
         let (name, nj) = (&self.program.name, self.domain.nj);
         if self.domain.form != Form::Rows {
