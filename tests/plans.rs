@@ -11,8 +11,9 @@ use stencilc_runtime::driver::{Backend, Driver};
 use stencilc_runtime::emulate::{Compiler, Emulator, Settings};
 use stencilc_runtime::problem::Request;
 use stencilc_runtime::program::cpu::Interpreter;
-use stencilc_runtime::program::kernels::{Kernels, Planned};
+use stencilc_runtime::program::kernels::Kernels;
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
+use stencilc_runtime::program::planned::Planned;
 use stencilc_runtime::program::{ProgramProblem, results};
 use stencilc_runtime::{Data, Error, Result};
 

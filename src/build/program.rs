@@ -12,8 +12,8 @@ use serde_json::json;
 use stencilc_compiler::ir::Program;
 use stencilc_compiler::kernel::Kernel;
 use stencilc_compiler::plan::Choices;
-use stencilc_runtime::program::kernels::Planned;
 use stencilc_runtime::program::plan::ProgramPlan;
+use stencilc_runtime::program::planned::Planned;
 use stencilc_runtime::program::{ProgramProblem, of_program};
 use stencilc_runtime::{Error, Result};
 

@@ -4,9 +4,9 @@
 //! costs to start it. Where a thread computes cells, what it moves is what the model of a stencil's kernels says
 //! ([`stencilc_compiler::plan::estimate`]). It says in which order plans are worth a try; what is fast, measuring says.
 
-use super::kernels::Planned;
 use super::measure::steps;
 use super::plan::PlanKind;
+use super::planned::Planned;
 use crate::problem::element_of;
 use stencilc_compiler::analysis::extents::demand;
 use stencilc_compiler::analysis::roofline::Limits;

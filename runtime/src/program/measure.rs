@@ -5,8 +5,9 @@
 
 pub use super::candidates::{candidates, enough};
 use super::estimate::estimate;
-use super::kernels::{Kernels, Planned, Text, names};
+use super::kernels::Kernels;
 use super::plan::ProgramPlan;
+use super::planned::{Planned, Text, names};
 use super::{ProgramProblem, results};
 use crate::bench::limit::{self, Limit, Streams};
 use crate::bench::rows::Method;

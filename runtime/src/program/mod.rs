@@ -14,6 +14,7 @@ pub mod kernels;
 pub mod measure;
 pub mod parts;
 pub mod plan;
+pub mod planned;
 #[cfg(test)]
 mod recorded;
 mod script;

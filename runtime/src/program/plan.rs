@@ -203,7 +203,7 @@ impl ProgramPlan {
     /// # Errors
     /// It cannot, and why.
     pub fn check(&self, problem: &ProgramProblem) -> Result<()> {
-        super::kernels::Planned::new(problem, self).map(|_| ())
+        super::planned::Planned::new(problem, self).map(|_| ())
     }
 
     /// The program as the plan computes it.

@@ -12,7 +12,7 @@ use crate::mesh::program::kernels::{Kernels, Maker, Renumbered};
 use crate::mesh::program::measure::only_call;
 use crate::mesh::program::{MeshProblem, shape};
 use crate::problem::element_of;
-use crate::program::kernels::Text;
+use crate::program::planned::Text;
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::rc::Rc;

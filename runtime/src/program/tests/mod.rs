@@ -5,8 +5,9 @@ mod calls;
 mod fusing;
 
 use super::cpu::Interpreter;
-use super::kernels::{Kernels, Planned, Text};
+use super::kernels::Kernels;
 use super::plan::{PlanKind, ProgramPlan, usual_shape};
+use super::planned::{Planned, Text};
 use super::*;
 use crate::cache::library_cached;
 use crate::checkpoint;

@@ -11,7 +11,7 @@ use super::super::tables::InverseMap;
 use super::super::{MeshProblem, MeshScript};
 use super::Renumbered;
 use super::prepare::Key;
-use crate::program::kernels::Text;
+use crate::program::planned::Text;
 use crate::{Error, Result};
 use count::Threads;
 use serde::Serialize;

@@ -8,7 +8,7 @@ use crate::cache::Built;
 use crate::clock::Budget;
 use crate::device::Platform;
 use crate::measure::{self as measuring, Asked, How, Progress, Subject, Timed};
-use crate::program::kernels::{Text, names};
+use crate::program::planned::{Text, names};
 use crate::tune::search::{Found, Kind};
 use crate::verify::Verdict;
 use crate::{Error, Fault, Result};
