@@ -327,6 +327,57 @@ __device__ __forceinline__ void flag_wait(unsigned* flag)
 }
 #endif
 
+//: peers_meet
+// Tells the GPUs before and behind this one that all is done that was launched before this kernel, and waits until both have told the
+// same, if this block `waits`. `own` has four numbers, all 0 before the first launch: how many launches have met, how many blocks of this
+// one have come here, and how many the GPUs before and behind have told of. `before` and `behind` are the numbers of theirs that this one
+// tells them by; who is not there is null. All threads of all blocks call, once.
+#ifdef STENCILC_EMULATED
+inline void peers_meet(unsigned* own, unsigned* before, unsigned* behind, bool waits, int line = __builtin_LINE())
+{
+    emulated::peers_meet(own, before, behind, waits, line);
+}
+#else
+__device__ __forceinline__ void peers_meet(unsigned* own, unsigned* before, unsigned* behind, bool waits)
+{
+    if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) {
+        unsigned turn;
+        if (blockIdx.x == 0 && blockIdx.y == 0 && blockIdx.z == 0) {
+            // One fence is enough for both, and for the load, which is under way meanwhile.
+            asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(turn) : "l"(own) : "memory");
+            __threadfence_system();
+            ++turn;
+            if (before) asm volatile("st.relaxed.sys.global.u32 [%0], %1;" :: "l"(before), "r"(turn) : "memory");
+            if (behind) asm volatile("st.relaxed.sys.global.u32 [%0], %1;" :: "l"(behind), "r"(turn) : "memory");
+        } else {
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(turn) : "l"(own) : "memory");
+            ++turn;
+        }
+        // Whoever comes last knows that all others have read how many launches have met.
+        if (atomicAdd(own + 1, 1u) == gridDim.x * gridDim.y * gridDim.z - 1) {
+            own[1] = 0;
+            own[0] = turn;
+        }
+        if (waits && (before || behind)) {
+            // Whoever never tells has failed: after a minute nobody waits for it any more.
+            unsigned long long told, start, now;
+            asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
+            bool is_told;
+            do {
+                asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(told) : "l"(own + 2) : "memory");
+                asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+                if (now - start > 60000000000ull) asm volatile("trap;");
+                is_told = !(before && static_cast<int>(static_cast<unsigned>(told) - turn) < 0)
+                    && !(behind && static_cast<int>(static_cast<unsigned>(told >> 32) - turn) < 0);
+            } while (!is_told);
+            // Once is enough: all that came before what was told is seen from here on.
+            asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(told) : "l"(own + 2) : "memory");
+        }
+    }
+    __syncthreads();
+}
+#endif
+
 //: load_evict_first
 // Loads what nobody will read again: it leaves the cache first.
 #ifdef STENCILC_EMULATED

@@ -203,6 +203,14 @@ impl GridAxis {
 impl Side {
     /// Both of them.
     pub const BOTH: [Side; 2] = Side::ALL;
+
+    /// The one across.
+    pub fn other(self) -> Self {
+        match self {
+            Side::Low => Side::High,
+            Side::High => Side::Low,
+        }
+    }
 }
 
 impl Edges {

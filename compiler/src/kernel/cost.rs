@@ -322,7 +322,7 @@ impl<'a> Counter<'a> {
                 Routine::CopyAsyncCommit | Routine::CopyAsyncWait(_) | Routine::GridBarrier => 0,
                 Routine::BarrierInit | Routine::BarrierFence | Routine::BarrierExpect => 0,
                 Routine::BarrierWaitCluster | Routine::ClusterArrive | Routine::ClusterWait => 0,
-                Routine::FlagRaise | Routine::FlagWait => 0,
+                Routine::FlagRaise | Routine::FlagWait | Routine::PeersMeet => 0,
             };
             match routine.writes(number) {
                 true => self.moves(array, 0, bytes, counts),
@@ -334,7 +334,7 @@ impl<'a> Counter<'a> {
                 counts.exchanges += (before + after) as u64;
             }
             Routine::CopyAsyncWait(_) | Routine::GridBarrier | Routine::BarrierWaitCluster => counts.waits += 1,
-            Routine::ClusterWait | Routine::FlagWait => counts.waits += 1,
+            Routine::ClusterWait | Routine::FlagWait | Routine::PeersMeet => counts.waits += 1,
             Routine::CopyAsync(_) | Routine::CopyRun(_) | Routine::CopyAsyncCommit | Routine::CopyRow => {}
             Routine::LoadRow(_) | Routine::LoadRowWhere | Routine::PutRow(_) | Routine::PutBetween(_) => {}
             Routine::PushRow | Routine::PullRow | Routine::BarrierInit | Routine::BarrierFence => {}

@@ -2,7 +2,10 @@
 
 use super::build::{Builder, Computing, Making, Term};
 use super::simplify::simplify;
-use super::{ArrayId, Axis, Binary, Coordinate, Element, Function, Kernel, Step, Type, Unroll, ValueId, VariableId};
+use super::{
+    ArrayId, Axis, Binary, Coordinate, Element, Function, Kernel, Operand, Routine, Step, Type, Unroll, ValueId,
+    VariableId,
+};
 use crate::gpu;
 use crate::ir::Relation;
 use crate::ir::mesh::Fold;
@@ -203,79 +206,128 @@ pub fn fill_halo(name: &str, threads: u32, element: Element, signed: bool) -> Ke
         threads,
         "Fills the cells around a field: columns and levels are pairs of where a value goes and where it comes from.",
     );
-    let kind = Type::one(element);
-    let field = own.aliased("field", kind, true);
-    let plane = own.number("plane", Type::I64);
-    let columns = own.aliased("columns", Type::I32, false);
-    let column_count = own.number("column_count", Type::I32);
-    let levels = own.aliased("levels", Type::I32, false);
-    let level_count = own.number("level_count", Type::I32);
-    let beyond = ["i_low", "i_high", "j_low", "j_high", "k_low", "k_high"].map(|name| own.number(name, kind));
+    let around = Around::new(&mut own, element);
     let column = own.name("column", Term::thread_of_launch(threads));
-    own.leave_if(column.is(Relation::Ge, column_count));
-    let pair = |table: ArrayId, number: ValueId, part: i32| table.at(2.times(number).plus(part));
-    let (to, from) = (own.term(pair(columns, column, 0)), own.term(pair(columns, column, 1)));
-    let (to, from) = (own.name("to", to), own.name("from", from));
-    let unsigned = |place: ValueId| place.less(0).picks(Term::from(-1).minus(place), place);
-    let column_to = if signed { own.name("column_to", unsigned(to)) } else { to };
-    let (first, all) = (Coordinate::Block.along(Axis::Y), own.coordinate(Coordinate::Blocks, Axis::Y));
-    own.each("level", (first, level_count, Step::By(all)), Unroll::Free, |own, level| {
-        let source = own.name("source", pair(levels, level, 1));
-        let number = own.name("number", from.less(0).picks(from, source));
-        let place = |column: ValueId, level: Term| column.to(Type::I64).plus(level.to(Type::I64).times(plane));
-        let inner = field.at(place(from, source.into()));
-        let [.., last] = beyond;
-        let other = beyond.iter().enumerate().rev().skip(1).fold(last.into(), |others: Term, (place, &own)| {
-            number.is(Relation::Eq, -1 - place as i64).picks(own, others)
-        });
-        let value = own.name("value", number.is(Relation::Ge, 0).picks(inner, other));
-        if !signed {
-            return own.store(field, place(to, pair(levels, level, 0)), value);
-        }
-        let level_to = own.name("level_to", pair(levels, level, 0));
-        let signs = own.name("signs", from.less(0).picks(to, to.by(Binary::Xor, level_to)));
-        let negated = match element {
-            // The least whole number stays as it is.
-            Element::I32 => {
-                let zero = own.int(0);
-                own.call(Function::WrappingSub, vec![zero, value], kind)
-            }
-            _ => own.negate(value),
-        };
-        own.store(field, place(column_to, unsigned(level_to)), signs.less(0).picks(negated, value));
-    });
+    own.leave_if(column.is(Relation::Ge, around.column_count));
+    let pair = around.pair(&mut own, column);
+    around.fill(&mut own, (element, signed), pair, (around.field, around.plane));
     simplify(own.finish())
 }
 
-/// Copies columns of a field from another one of it, whose columns and levels lie elsewhere: `columns` are pairs of where each goes and where
-/// it comes from.
-pub fn bring_rows(name: &str, threads: u32, element: Element) -> Kernel {
+/// The same of a part of a field, beside which others have what lies beyond some edges: the first columns come from the part before, and
+/// those after them from the part behind. It waits until both parts are computed, on whatever GPU they are.
+pub fn exchange_halo(name: &str, threads: u32, element: Element, signed: bool) -> Kernel {
     let mut own = Builder::new(
         name,
         threads,
-        "Brings columns of a neighbour: columns are pairs of where each goes and where it comes from.",
+        "Fills the cells around a part of a field: columns and levels are pairs of where a value goes and where it comes from. The first \
+         columns come from the part before, and those after them from the part behind.",
     );
+    let around = Around::new(&mut own, element);
     let kind = Type::one(element);
-    let field = own.aliased("field", kind, true);
-    let plane = own.number("plane", Type::I64);
-    let other = own.aliased("other", kind, false);
-    let other_plane = own.number("other_plane", Type::I64);
-    let columns = own.aliased("columns", Type::I32, false);
-    let column_count = own.number("column_count", Type::I32);
-    let level_count = own.number("level_count", Type::I32);
-    let column = own.name("column", Term::thread_of_launch(threads));
-    own.leave_if(column.is(Relation::Ge, column_count));
-    let [to, from] = [("to", 0), ("from", 1)].map(|(wish, part)| {
-        let place = own.term(columns.at(2.times(column).plus(part)));
-        own.name(wish, place)
-    });
-    let (first, all) = (Coordinate::Block.along(Axis::Y), own.coordinate(Coordinate::Blocks, Axis::Y));
-    own.each("level", (first, level_count, Step::By(all)), Unroll::Free, |own, level| {
-        let place = |column: ValueId, plane: ValueId| column.to(Type::I64).plus(level.to(Type::I64).times(plane));
-        let value = own.name("value", other.at(place(from, other_plane)));
-        own.store(field, place(to, plane), value);
-    });
+    let [(before, before_plane, before_count), (behind, behind_plane, behind_count)] =
+        ["before", "behind"].map(|name| {
+            let field = own.aliased(name, kind, false);
+            let plane = own.number(&format!("{name}_plane"), Type::I64);
+            (field, plane, own.number(&format!("{name}_count"), Type::I32))
+        });
+    let [turns, of_before, of_behind] =
+        ["turns", "turns_before", "turns_behind"].map(|name| own.aliased(name, Type::U32, true));
+    let first = own.name("first", Coordinate::Block.along(Axis::X).times(threads));
+    let brought = own.name("brought", before_count.plus(behind_count));
+    let column = own.name("column", first.plus(Coordinate::Thread.along(Axis::X)));
+    // The table is looked at while others are waited for: of its last column where there is none.
+    let known = around.column_count.minus(1).at_most(column);
+    let known = own.name("known", known.by(Binary::Max, 0));
+    let pair = around.pair(&mut own, known);
+    let (zero, waits) = (own.int(0), own.term(first.less(brought)));
+    let mut operands: Vec<Operand> = [turns, of_before, of_behind].map(|array| Operand::Place(array, zero)).into();
+    operands.push(Operand::Value(waits));
+    own.perform(Routine::PeersMeet, operands);
+    own.leave_if(column.is(Relation::Ge, around.column_count));
+    let [is_before, is_brought] = [before_count, brought].map(|end| own.term(column.less(end)));
+    let other = own.either("other", is_brought, [behind, around.field], false);
+    let source = own.either("source_field", is_before, [before, other], false);
+    let plane = is_before.picks(before_plane, is_brought.picks(behind_plane, around.plane));
+    let plane = own.name("source_plane", plane);
+    around.fill(&mut own, (element, signed), pair, (source, plane));
     simplify(own.finish())
+}
+
+/// What kernels take that fill the cells around a field.
+struct Around {
+    field: ArrayId,
+    /// The distance from a level to the next.
+    plane: ValueId,
+    columns: ArrayId,
+    column_count: ValueId,
+    levels: ArrayId,
+    level_count: ValueId,
+    /// Numbers that lie beyond edges.
+    beyond: [ValueId; 6],
+}
+
+impl Around {
+    fn new(own: &mut Builder, element: Element) -> Self {
+        let kind = Type::one(element);
+        Self {
+            field: own.aliased("field", kind, true),
+            plane: own.number("plane", Type::I64),
+            columns: own.aliased("columns", Type::I32, false),
+            column_count: own.number("column_count", Type::I32),
+            levels: own.aliased("levels", Type::I32, false),
+            level_count: own.number("level_count", Type::I32),
+            beyond: ["i_low", "i_high", "j_low", "j_high", "k_low", "k_high"].map(|name| own.number(name, kind)),
+        }
+    }
+
+    /// Where the values of a column go, and where they come from.
+    fn pair(&self, own: &mut Builder, column: ValueId) -> [ValueId; 2] {
+        let [to, from] = [0, 1].map(|part| own.term(self.columns.at(2.times(column).plus(part))));
+        [own.name("to", to), own.name("from", from)]
+    }
+
+    /// Fills a column, from a field whose levels are so far apart.
+    fn fill(
+        &self,
+        own: &mut Builder,
+        (element, signed): (Element, bool),
+        [to, from]: [ValueId; 2],
+        (source_field, source_plane): (ArrayId, ValueId),
+    ) {
+        let &Self { field, plane, levels, level_count, beyond, .. } = self;
+        let pair = |number: ValueId, part: i32| levels.at(2.times(number).plus(part));
+        let unsigned = |place: ValueId| place.less(0).picks(Term::from(-1).minus(place), place);
+        let column_to = if signed { own.name("column_to", unsigned(to)) } else { to };
+        let (first, all) = (Coordinate::Block.along(Axis::Y), own.coordinate(Coordinate::Blocks, Axis::Y));
+        own.each("level", (first, level_count, Step::By(all)), Unroll::Free, |own, level| {
+            let source = own.name("source", pair(level, 1));
+            let number = own.name("number", from.less(0).picks(from, source));
+            let place = |column: ValueId, level: Term, plane: ValueId| {
+                column.to(Type::I64).plus(level.to(Type::I64).times(plane))
+            };
+            let inner = source_field.at(place(from, source.into(), source_plane));
+            let [.., last] = beyond;
+            let other = beyond.iter().enumerate().rev().skip(1).fold(last.into(), |others: Term, (place, &own)| {
+                number.is(Relation::Eq, -1 - place as i64).picks(own, others)
+            });
+            let value = own.name("value", number.is(Relation::Ge, 0).picks(inner, other));
+            if !signed {
+                return own.store(field, place(to, pair(level, 0), plane), value);
+            }
+            let level_to = own.name("level_to", pair(level, 0));
+            let signs = own.name("signs", from.less(0).picks(to, to.by(Binary::Xor, level_to)));
+            let negated = match element {
+                // The least whole number stays as it is.
+                Element::I32 => {
+                    let zero = own.int(0);
+                    own.call(Function::WrappingSub, vec![zero, value], Type::one(element))
+                }
+                _ => own.negate(value),
+            };
+            own.store(field, place(column_to, unsigned(level_to), plane), signs.less(0).picks(negated, value));
+        });
+    }
 }
 
 /// The first of the places of a thread that has so many, and how far they are apart: by as many threads as a block of the launch has,

@@ -1,5 +1,7 @@
 //! Several GPUs of one host: kernels of one look at the memory of another, and wait until it has computed what they look at.
 
+use std::ffi::OsStr;
+
 use cudarc::driver::sys::CUresult;
 
 use super::Gpu;
@@ -7,12 +9,24 @@ use super::context::Event;
 use super::driver::{cuCtxEnablePeerAccess, cuDeviceCanAccessPeer};
 use crate::{Error, Result};
 
+/// Refuses an environment in which the driver lets the host wait for each kernel: one that waits for another GPU would wait for ever.
+fn check_blocking(said: Option<&OsStr>) -> Result<()> {
+    match said.is_some_and(|said| !said.is_empty() && said != "0") {
+        true => {
+            Err(Error::input("with CUDA_LAUNCH_BLOCKING, the kernels of one GPU end before those of another begin")
+                .help("several GPUs wait for each other: unset it, or take one GPU"))
+        }
+        false => Ok(()),
+    }
+}
+
 impl Gpu {
     /// Lets kernels of this GPU look at the memory of another.
     ///
     /// # Errors
     /// There is no way from one to the other, by NVLink or PCIe.
     pub fn look_at(&self, other: &Gpu) -> Result<()> {
+        check_blocking(std::env::var_os("CUDA_LAUNCH_BLOCKING").as_deref())?;
         if self.context.device == other.context.device {
             return Ok(());
         }
@@ -45,5 +59,20 @@ impl Gpu {
         let event = Event::mark(&other.context)?;
         event.record_among_launches()?;
         event.hold_back(&self.context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_each_kernel_has_one_gpu() {
+        let said = |text: &str| check_blocking(Some(OsStr::new(text))).map_err(|error| error.message);
+        assert_eq!(
+            [said(""), said("0"), check_blocking(None).map_err(|error| error.message)],
+            [Ok(()), Ok(()), Ok(())]
+        );
+        assert!(said("1").unwrap_err().contains("CUDA_LAUNCH_BLOCKING"));
     }
 }

@@ -15,7 +15,7 @@ __thread Thread* current;
 static const char* const NAMES[] = {
     "", "__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or", "__syncwarp", "__shfl_sync",
     "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "__any_sync", "__all_sync", "__ballot_sync", "mbarrier_wait",
-    "cluster_wait", "grid_barrier", "flag_raise", "flag_wait"
+    "cluster_wait", "grid_barrier", "flag_raise", "flag_wait", "peers_meet"
 };
 
 enum Order : int { FORWARD, REVERSE, SHUFFLED };

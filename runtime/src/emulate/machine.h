@@ -33,7 +33,8 @@ enum class State : unsigned char { ready, block, warp, mbarrier, cluster, grid, 
 
 enum class Operation : unsigned char {
     none, syncthreads, syncthreads_count, syncthreads_and, syncthreads_or, syncwarp, shfl, shfl_up, shfl_down, shfl_xor,
-    any, all, ballot, mbarrier_wait, cluster_wait, grid_barrier, flag_raise, flag_wait
+    any, all, ballot, mbarrier_wait, cluster_wait, grid_barrier, flag_raise, flag_wait,
+    peers_meet
 };
 
 // As Rust hands it over.
@@ -176,6 +177,7 @@ char* cluster_shared(const void* place, unsigned rank, int line);
 void grid_barrier(const unsigned* state, int line);
 void flag_raise(unsigned* flag, int line);
 void flag_wait(unsigned* flag, int line);
+void peers_meet(unsigned* own, const unsigned* before, const unsigned* behind, bool waits, int line);
 void copy_async(void* to, const void* from, unsigned bytes, int valid, int line);
 void copy_async_commit();
 void copy_async_wait(unsigned pending);

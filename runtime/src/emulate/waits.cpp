@@ -227,6 +227,22 @@ void flag_wait(unsigned* flag, int line)
     block_barrier(Operation::flag_wait, 0, line);
 }
 
+// Nobody else computes meanwhile who could be waited for.
+void peers_meet(unsigned* own, const unsigned* before, const unsigned* behind, bool waits, int line)
+{
+    check_place(own, sizeof *own, "peers_meet", line);
+    if (before || behind) {
+        report(current, "peers_meet (line %d) with a machine that does nothing meanwhile", line);
+        abandon();
+    }
+    block_barrier(Operation::peers_meet, waits, line);
+    if (current->number != 0) return;
+    const unsigned blocks = machine->launch->grid[0] * machine->launch->grid[1] * machine->launch->grid[2];
+    if (__atomic_add_fetch(own + 1, 1u, __ATOMIC_SEQ_CST) != blocks) return;
+    own[1] = 0;
+    own[0] += 1;
+}
+
 Copy* new_copy(void* to, const void* from, unsigned bytes, unsigned valid)
 {
     Copy* copy = machine->spare;

@@ -18,10 +18,10 @@ use stencilc_compiler::program::{Beyond, Source, Staged};
 use stencilc_compiler::storage::Layout;
 
 /// Threads of a block.
-const THREADS: u32 = 128;
+pub const THREADS: u32 = 128;
 
 /// The most blocks along y.
-const BLOCKS: usize = 65_535;
+pub const BLOCKS: usize = 65_535;
 
 /// Numbers that may lie beyond an edge: of each axis those of both sides.
 const VALUES: [(GridAxis, Side); 6] = [
@@ -53,6 +53,13 @@ impl Fill {
 /// The name of a kernel.
 pub fn name(Fill { element, signed }: Fill) -> String {
     format!("fill_{}halo_{}", if signed { "signed_" } else { "" }, element.name())
+}
+
+/// Whether neighbours have what lies beyond some edge of a variable: then a kernel that exchanges rows with them fills its halo, but for
+/// the levels beyond the edges of cells that are no halo's.
+pub fn is_exchanged(staged: &Staged, variable: VariableId) -> bool {
+    let edges = &staged.edges[variable.index()];
+    Side::BOTH.iter().any(|&side| edges.beyond(GridAxis::J, side) == Some(Beyond::Neighbour))
 }
 
 /// A kernel. A source less than 0 is a number: -1 the first of them, -2 the second.
@@ -89,10 +96,10 @@ struct Part<M: Machine> {
 }
 
 /// Pairs of where a value goes and where it comes from.
-type Pairs = Vec<[i32; 2]>;
+pub type Pairs = Vec<[i32; 2]>;
 
 /// Where a value comes from, and whether it changes its sign on the way.
-type Origin = (i32, bool);
+pub type Origin = (i32, bool);
 
 impl<M: Machine> Filling<M> {
     /// For a variable in a layout; nothing if it has no halo to fill.
@@ -105,12 +112,13 @@ impl<M: Machine> Filling<M> {
             return Ok(None);
         }
         let own = &staged.program.variables[variable];
-        let fill @ Fill { element, .. } = Fill::of(staged, variable);
+        let fill = Fill::of(staged, variable);
         let (inner_columns, outer_columns) = columns(problem, layout, variable);
         let (inner_levels, outer_levels) = levels(problem, variable);
         let all_levels = [inner_levels, outer_levels.clone()].concat();
         let mut parts = Vec::new();
-        for (columns, levels) in [(outer_columns, all_levels), (inner_columns, outer_levels)] {
+        let around = (!is_exchanged(staged, variable)).then_some((outer_columns, all_levels));
+        for (columns, levels) in around.into_iter().chain([(inner_columns, outer_levels)]) {
             if !columns.is_empty() && !levels.is_empty() {
                 parts.push(Part {
                     columns: machine.upload(bytemuck::cast_slice(&columns))?,
@@ -120,13 +128,8 @@ impl<M: Machine> Filling<M> {
                 });
             }
         }
-        let edges = &staged.edges[variable.index()];
-        let values = VALUES.map(|(axis, side)| match edges.beyond(axis, side) {
-            Some(Beyond::Value(value)) => argument(value, element, staged.precision),
-            _ => argument(Value::Int(0), element, staged.precision),
-        });
         let apart = if own.place.horizontal { layout.stride(layout.strides.level) as i64 } else { 1 };
-        Ok(Some(Self { apart, parts, values, fill }))
+        Ok(Some(Self { apart, parts, values: values(staged, variable), fill }))
     }
 
     /// Fills the halo of a buffer.
@@ -151,6 +154,20 @@ impl<M: Machine> Filling<M> {
     }
 }
 
+/// The numbers that may lie beyond the edges of a variable.
+pub fn values(staged: &Staged, variable: VariableId) -> [Arg; 6] {
+    let (Fill { element, .. }, edges) = (Fill::of(staged, variable), &staged.edges[variable.index()]);
+    VALUES.map(|(axis, side)| match edges.beyond(axis, side) {
+        Some(Beyond::Value(value)) => argument(value, element, staged.precision),
+        _ => argument(Value::Int(0), element, staged.precision),
+    })
+}
+
+/// The argument that is 0.
+pub fn nought(element: Element) -> Arg {
+    argument(Value::Int(0), element, Precision::F64)
+}
+
 /// A number as an argument that is one of the field's elements.
 fn argument(value: Value, element: Element, precision: Precision) -> Arg {
     let real = || match value {
@@ -172,12 +189,12 @@ fn number(axis: GridAxis, side: Side) -> i32 {
 }
 
 /// How a table says where a value goes that may change its sign.
-fn signed(to: i32, is_negated: bool) -> i32 {
+pub fn signed(to: i32, is_negated: bool) -> i32 {
     if is_negated { -1 - to } else { to }
 }
 
 /// Where a value comes from that lies at an index along an axis; nothing if nobody says.
-fn source(problem: &ProgramProblem, variable: VariableId, axis: GridAxis, index: usize) -> Option<Origin> {
+pub fn source(problem: &ProgramProblem, variable: VariableId, axis: GridAxis, index: usize) -> Option<Origin> {
     let staged = &problem.staged;
     let own = staged.inner_of(staged.program.variables[variable].place)[axis as usize].clone();
     let index = index as i64 - own.start as i64;
@@ -204,7 +221,7 @@ pub fn column_at<'a>(
 }
 
 /// Columns of the arrays, which stay where they are, and those around them.
-fn columns(problem: &ProgramProblem, layout: &Layout, variable: VariableId) -> (Pairs, Pairs) {
+pub fn columns(problem: &ProgramProblem, layout: &Layout, variable: VariableId) -> (Pairs, Pairs) {
     let staged = &problem.staged;
     let place = staged.program.variables[variable].place;
     if !place.horizontal {
@@ -234,7 +251,7 @@ fn columns(problem: &ProgramProblem, layout: &Layout, variable: VariableId) -> (
 }
 
 /// The same of levels.
-fn levels(problem: &ProgramProblem, variable: VariableId) -> (Pairs, Pairs) {
+pub fn levels(problem: &ProgramProblem, variable: VariableId) -> (Pairs, Pairs) {
     let staged = &problem.staged;
     let place = staged.program.variables[variable].place;
     let own = staged.inner_of(place)[2].clone();

@@ -3,9 +3,9 @@
 use super::ProgramProblem;
 use super::fill::{Fill, Filling};
 use super::halo;
-use super::parts::bring;
+use super::parts::exchange::Exchange;
 use super::planned::{Planned, StageKernel, known_grid};
-use crate::array::{Data, Element};
+use crate::array::Data;
 use crate::build::Build;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
@@ -39,9 +39,8 @@ pub struct Kernels<M: Machine> {
     stages: Vec<Loaded<M>>,
     fillings: BTreeMap<VariableId, Filling<M>>,
     fills: BTreeMap<Fill, M::Kernel>,
-    pub(super) brings: BTreeMap<Element, M::Kernel>,
-    /// Which columns of neighbours are brought where.
-    pub(super) tables: bring::Tables<M>,
+    pub(super) exchanges: BTreeMap<Fill, M::Kernel>,
+    pub(super) exchange: Exchange<M>,
     /// Whether what is read is looked at byte by byte.
     watched: bool,
 }
@@ -105,9 +104,9 @@ impl<M: Machine> Kernels<M> {
         for &fill in &planned.fills {
             fills.insert(fill, loaded.next().ok_or_else(missing)?);
         }
-        let mut brings = BTreeMap::new();
-        for &element in &planned.brings {
-            brings.insert(element, loaded.next().ok_or_else(missing)?);
+        let mut exchanges = BTreeMap::new();
+        for &fill in &planned.exchanges {
+            exchanges.insert(fill, loaded.next().ok_or_else(missing)?);
         }
         let mut fillings = BTreeMap::new();
         for (id, _) in problem.staged.program.variables.iter() {
@@ -115,8 +114,8 @@ impl<M: Machine> Kernels<M> {
                 fillings.insert(id, filling);
             }
         }
-        let tables = bring::Tables::<M>::default();
-        Ok(Self { machine, planned, stages, fillings, fills, brings, tables, watched: false })
+        let exchange = Exchange::new(&*machine)?;
+        Ok(Self { machine, planned, stages, fillings, fills, exchanges, exchange, watched: false })
     }
 
     /// The same, on a machine that builds the kernels.
@@ -135,7 +134,7 @@ impl<M: Machine> Kernels<M> {
         &self.planned.problem
     }
 
-    pub(super) fn machine(&self) -> &M {
+    pub(super) fn machine(&self) -> &Arc<M> {
         &self.machine
     }
 

@@ -2,9 +2,8 @@
 
 use super::ProgramProblem;
 use super::fill::{self, Fill};
-use super::parts::bring;
+use super::parts::exchange;
 use super::plan::{PlanKind, ProgramPlan, walking};
-use crate::array::Element;
 use crate::error::{Error, Result};
 use crate::pack::Packing;
 use crate::problem::element_of;
@@ -49,8 +48,8 @@ pub struct Planned {
     pub(super) layout: Arc<Layout>,
     /// The kernels that fill halos, each once.
     pub(super) fills: Vec<Fill>,
-    /// The elements of which a neighbour's rows are brought.
-    pub(super) brings: Vec<Element>,
+    /// The kernels that exchange rows with neighbours, each once.
+    pub(super) exchanges: Vec<Fill>,
     /// Whether launches of loops are recorded.
     pub(super) graph: bool,
 }
@@ -116,8 +115,8 @@ impl Planned {
                 fills.push(fill);
             }
         }
-        let brings = bring::elements(staged);
-        Ok(Self { stages, layout, fills, brings, graph: plan.graph, problem: Arc::new(problem) })
+        let exchanges = exchange::fills(staged);
+        Ok(Self { stages, layout, fills, exchanges, graph: plan.graph, problem: Arc::new(problem) })
     }
 
     /// How a thread computes cells of a stage, if it does.
@@ -145,9 +144,10 @@ impl Planned {
         let kernels = self.stages.iter().map(|stage| Ok(stage.text()));
         let fills = self.fills.iter();
         let fills = fills.map(|&own| Ok(Text { name: fill::name(own), text: cuda::text(&fill::code(own))? }));
-        let brings = self.brings.iter();
-        let brings = brings.map(|&own| Ok(Text { name: bring::name(own), text: cuda::text(&bring::code(own))? }));
-        kernels.chain(fills).chain(brings).collect()
+        let exchanges = self.exchanges.iter();
+        let exchanges =
+            exchanges.map(|&own| Ok(Text { name: exchange::name(own), text: cuda::text(&exchange::code(own))? }));
+        kernels.chain(fills).chain(exchanges).collect()
     }
 
     /// The kernels in the kernel IR. None says how it is made again: `stencilc build` makes all of them at once.
@@ -160,7 +160,7 @@ impl Planned {
             StageKernel::Rows(kernel) => Ok(kernel.code.clone()),
         });
         let fills = self.fills.iter().map(|&own| Ok(fill::code(own)));
-        kernels.chain(fills).chain(self.brings.iter().map(|&own| Ok(bring::code(own)))).collect()
+        kernels.chain(fills).chain(self.exchanges.iter().map(|&own| Ok(exchange::code(own)))).collect()
     }
 }
 

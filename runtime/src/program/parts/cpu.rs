@@ -1,7 +1,7 @@
 //! Parts that the interpreter computes, one after the other.
 
 use super::messages::Message;
-use super::{Part, put};
+use super::{Neighbour, Part, put};
 use crate::array::Data;
 use crate::driver::Backend;
 use crate::error::{Error, Result};
@@ -15,10 +15,6 @@ impl Part for Interpreter {
         Ok(())
     }
 
-    fn wait_for(&self, _: &Self) -> Result<()> {
-        Ok(())
-    }
-
     fn record_together(_: &[Self], _: &mut dyn FnMut() -> Result<()>) -> Result<Option<Infallible>> {
         Ok(None)
     }
@@ -27,21 +23,30 @@ impl Part for Interpreter {
         match *recording {}
     }
 
-    fn bring(
+    fn prepare(&self, _: VariableId, _: [Option<(&Self, &Message)>; 2]) -> Result<()> {
+        Ok(())
+    }
+
+    fn exchange(
         &self,
         variable: VariableId,
-        message: &Message,
-        to: &RefCell<Data>,
-        other: &Self,
-        from: &RefCell<Data>,
+        buffer: &RefCell<Data>,
+        neighbours: [Option<Neighbour<Self>>; 2],
     ) -> Result<()> {
-        let [own, others] = [self, other].map(|part| part.staged().grid);
-        let levels = self.script().program().variables[variable].place.levels.count(own.nk);
-        let from = from.borrow();
-        let mut to = to.try_borrow_mut().map_err(|_| Error::check("a part writes what it reads"))?;
-        let row = |nj: usize, first: usize| move |level: usize| (level * nj + first) * own.ni;
-        let (first, place) = (row(others.nj, message.from_row), row(own.nj, message.to_row));
-        put(&from, &mut to, levels, first, place, message.count * own.ni);
+        for Neighbour { part, buffer: from, message } in neighbours.into_iter().flatten() {
+            let Some(message) = message else { continue };
+            let [own, others] = [self, part].map(|part| part.staged().grid);
+            let levels = self.script().program().variables[variable].place.levels.count(own.nk);
+            let from = from.borrow();
+            let mut to = buffer.try_borrow_mut().map_err(|_| Error::check("a part writes what it reads"))?;
+            let row = |nj: usize, first: usize| move |level: usize| (level * nj + first) * own.ni;
+            let (first, place) = (row(others.nj, message.from_row), row(own.nj, message.to_row));
+            put(&from, &mut to, levels, first, place, message.count * own.ni);
+        }
+        Ok(())
+    }
+
+    fn meet(&self, _: [Option<&Self>; 2]) -> Result<()> {
         Ok(())
     }
 }

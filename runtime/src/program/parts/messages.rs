@@ -22,6 +22,16 @@ pub struct Message {
     pub count: usize,
 }
 
+/// By part, which parts lie before and behind it, as far as one of the two brings rows of the other.
+pub fn neighbours(messages: &[Message], parts: usize) -> Vec<[Option<usize>; 2]> {
+    let mut all = vec![[None; 2]; parts];
+    for message in messages.iter().filter(|message| message.count > 0) {
+        all[message.to][message.side as usize] = Some(message.from);
+        all[message.from][message.side.other() as usize] = Some(message.to);
+    }
+    all
+}
+
 /// All messages, of a program in parts.
 pub fn messages(whole: &Staged, parts: &[Arc<ProgramProblem>]) -> Vec<Message> {
     let halo = |part: usize, side: Side| parts[part].staged.halo.width(GridAxis::J, side);

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! mod: as one backend, whose buffers have a part on each device -> script: what the program does, with rows that are brought
-//!      messages: which rows go from whom to whom                -> cpu, bring: how a backend gets them
+//!      messages: which rows go from whom to whom                -> cpu, exchange: how a backend gets them
 //! ```
 //!
 //! The driver above and the backends below know of no parts. Every value is computed by one device, from the values that a single device
 //! would have, so the bits do not depend on how many there are.
 
-pub(super) mod bring;
 mod cpu;
+pub(super) mod exchange;
 mod messages;
 mod script;
 #[cfg(test)]
@@ -20,12 +20,12 @@ use super::plan::{PlanKind, ProgramPlan};
 use crate::array::Data;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
-use messages::{Message, messages};
+use messages::{Message, messages, neighbours};
 use script::PartsScript;
-use std::collections::BTreeSet;
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
-use stencilc_compiler::ir::program::GridAxis;
+use stencilc_compiler::ir::program::{GridAxis, Side};
 use stencilc_compiler::ir::{FieldId, Handle, VariableId};
 use stencilc_compiler::program::Beyond;
 
@@ -37,11 +37,35 @@ pub trait Part: Backend {
     /// There is no way from one machine to the other.
     fn look_at(&self, other: &Self) -> Result<()>;
 
-    /// Lets what it is asked from now on wait for what another part was asked until now.
+    /// Makes ready what [`Part::exchange`] needs of a variable: the rows that come from the parts before and behind this one.
+    ///
+    /// # Errors
+    /// The machine has too little memory.
+    fn prepare(&self, variable: VariableId, brought: [Option<(&Self, &Message)>; 2]) -> Result<()>
+    where
+        Self: Sized;
+
+    /// Fills the halo of a buffer of a variable, as [`Backend::fill_halo`] has begun, with what the parts before and behind this one have in
+    /// theirs, when they have computed it. All parts do so, one after the other, and nothing else meanwhile.
     ///
     /// # Errors
     /// The machine fails.
-    fn wait_for(&self, other: &Self) -> Result<()>;
+    fn exchange(
+        &self,
+        variable: VariableId,
+        buffer: &Self::Buffer,
+        neighbours: [Option<Neighbour<Self>>; 2],
+    ) -> Result<()>
+    where
+        Self: Sized;
+
+    /// Lets what it is asked from now on wait for what the parts before and behind it were asked until now. All parts do so, too.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn meet(&self, neighbours: [Option<&Self>; 2]) -> Result<()>
+    where
+        Self: Sized;
 
     /// Records what all parts are asked by a closure, as [`Backend::record`] does of one.
     ///
@@ -58,20 +82,25 @@ pub trait Part: Backend {
     fn replay_together(parts: &[Self], recording: &Self::Recording) -> Result<()>
     where
         Self: Sized;
-
-    /// Brings rows of another part's buffer of a variable into its own.
-    ///
-    /// # Errors
-    /// The machine fails.
-    fn bring(
-        &self,
-        variable: VariableId,
-        message: &Message,
-        to: &Self::Buffer,
-        other: &Self,
-        from: &Self::Buffer,
-    ) -> Result<()>;
 }
+
+/// The part before or behind one that exchanges rows of a variable with it.
+pub struct Neighbour<'a, B: Part> {
+    /// The part.
+    pub part: &'a B,
+    /// What it has of the variable.
+    pub buffer: &'a B::Buffer,
+    /// The rows that come from it, if any do.
+    pub message: Option<&'a Message>,
+}
+
+impl<B: Part> Clone for Neighbour<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: Part> Copy for Neighbour<'_, B> {}
 
 /// How a program is cut into parts.
 #[derive(Clone)]
@@ -116,6 +145,10 @@ pub struct Parts<B: Part> {
     script: Arc<PartsScript>,
     backends: Vec<B>,
     messages: Vec<Message>,
+    /// By part: which parts lie before and behind it.
+    neighbours: Vec<[Option<usize>; 2]>,
+    /// The buffer that rows were exchanged of since all parts met last: neighbours may still look at it.
+    exchanged: Cell<*const B::Buffer>,
 }
 
 impl<B: Part> Parts<B> {
@@ -126,10 +159,15 @@ impl<B: Part> Parts<B> {
     pub fn new(cut: Cut, backends: Vec<B>) -> Result<Self> {
         let script = Arc::new(PartsScript::new(Arc::clone(&cut.whole)));
         let messages = messages(&cut.whole.staged, &cut.parts);
-        for Message { to, from, .. } in &messages {
-            backends[*to].look_at(&backends[*from])?;
+        let neighbours = neighbours(&messages, backends.len());
+        for (part, own) in backends.iter().enumerate() {
+            // Whoever is looked at looks, too: it is told when somebody has come so far.
+            neighbours[part].iter().flatten().try_for_each(|&other| own.look_at(&backends[other]))?;
         }
-        Ok(Self { cut, script, backends, messages })
+        let own = Self { cut, script, backends, messages, neighbours, exchanged: Cell::new(std::ptr::null()) };
+        let variables = own.cut.whole.staged.program.variables.iter().map(|(id, _)| id);
+        variables.filter(|&id| own.script.is_brought(id)).try_for_each(|id| own.prepare(id))?;
+        Ok(own)
     }
 
     /// What computes each part.
@@ -144,10 +182,33 @@ impl<B: Part> Parts<B> {
         place.horizontal.then(|| [staged.domain.ni, place.levels.count(staged.domain.nk)])
     }
 
-    /// Lets parts that are neighbours wait for each other.
-    fn meet(&self) -> Result<()> {
-        let pairs: BTreeSet<(usize, usize)> = self.messages.iter().map(|message| (message.to, message.from)).collect();
-        pairs.into_iter().try_for_each(|(to, from)| self.backends[to].wait_for(&self.backends[from]))
+    /// The rows of a variable that a part brings from beyond a side of its own.
+    fn message(&self, variable: VariableId, part: usize, side: Side) -> Option<&Message> {
+        let edges = &self.cut.parts[part].staged.edges[variable.index()];
+        let is_brought = edges.beyond(GridAxis::J, side) == Some(Beyond::Neighbour);
+        let is_wanted = |message: &&Message| message.to == part && message.side == side && message.count > 0;
+        self.messages.iter().find(is_wanted).filter(|_| is_brought)
+    }
+
+    /// Makes ready what the exchange of a variable's rows needs, before anybody waits for anybody.
+    fn prepare(&self, variable: VariableId) -> Result<()> {
+        for (part, own) in self.backends.iter().enumerate() {
+            let messages = Side::BOTH.map(|side| self.message(variable, part, side));
+            own.prepare(variable, messages.map(|own| own.map(|message| (&self.backends[message.from], message))))?;
+        }
+        Ok(())
+    }
+
+    /// Sees to it that nobody changes a buffer that neighbours still look at.
+    fn let_look(&self, written: &[B::Buffer]) -> Result<()> {
+        if self.exchanged.get() != written.as_ptr() {
+            return Ok(());
+        }
+        self.exchanged.set(std::ptr::null());
+        for (own, neighbours) in self.backends.iter().zip(&self.neighbours) {
+            own.meet(neighbours.map(|other| other.map(|other| &self.backends[other])))?;
+        }
+        Ok(())
     }
 }
 
@@ -221,27 +282,27 @@ impl<B: Part> Backend for Parts<B> {
     }
 
     fn fill_halo(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<()> {
-        // What lies beyond the other edges comes with a neighbour's rows, so it has to be there before.
         for (backend, own) in self.backends.iter().zip(buffer) {
             backend.fill_halo(variable, own)?;
         }
         if !self.script.is_brought(variable) {
             return Ok(());
         }
-        self.meet()?;
-        let is_wanted = |message: &&Message| {
-            let edges = &self.cut.parts[message.to].staged.edges[variable.index()];
-            message.count > 0 && edges.beyond(GridAxis::J, message.side) == Some(Beyond::Neighbour)
-        };
-        for message in self.messages.iter().filter(is_wanted) {
-            let &Message { to, from, .. } = message;
-            self.backends[to].bring(variable, message, &buffer[to], &self.backends[from], &buffer[from])?;
+        for (part, own) in self.backends.iter().enumerate() {
+            let neighbours = Side::BOTH.map(|side| {
+                let other = self.neighbours[part][side as usize]?;
+                let (message, buffer) = (self.message(variable, part, side), &buffer[other]);
+                Some(Neighbour { part: &self.backends[other], buffer, message })
+            });
+            own.exchange(variable, &buffer[part], neighbours)?;
         }
-        // Nobody changes what a neighbour still fetches.
-        self.meet()
+        // Whoever has come here has seen that its neighbours have exchanged all that came before.
+        self.exchanged.set(buffer.as_ptr());
+        Ok(())
     }
 
     fn copy(&self, from: &Self::Buffer, to: &Self::Buffer) -> Result<()> {
+        self.let_look(to)?;
         self.backends.iter().zip(from.iter().zip(to)).try_for_each(|(backend, (from, to))| backend.copy(from, to))
     }
 
@@ -249,6 +310,7 @@ impl<B: Part> Backend for Parts<B> {
         if stage.times != 1 {
             return Err(Error::check("parts are computed step after step"));
         }
+        arrays.writes.iter().try_for_each(|(_, written)| self.let_look(written))?;
         for (part, backend) in self.backends.iter().enumerate() {
             if self.cut.parts[part].staged.stages[stage.stage].region.cells() == 0 {
                 continue;
@@ -267,7 +329,11 @@ impl<B: Part> Backend for Parts<B> {
     }
 
     fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>> {
-        B::record_together(&self.backends, work)
+        // What is recorded begins when all was done before, and all is done when it ends.
+        self.exchanged.set(std::ptr::null());
+        let recording = B::record_together(&self.backends, work)?;
+        self.exchanged.set(std::ptr::null());
+        Ok(recording)
     }
 
     fn replay(&self, recording: &Self::Recording) -> Result<()> {

@@ -566,6 +566,7 @@ fn routine(name: &str, numbers: &[usize]) -> Routine {
     let all = all.chain([Routine::PutBetween(a), Routine::CopyRow, Routine::WidenRow(a, b), Routine::JoinRows(a, b)]);
     let all = all.chain([Routine::GridBarrier, Routine::PushRow, Routine::PullRow, Routine::BarrierInit]);
     let all = all.chain([Routine::BarrierFence, Routine::BarrierExpect, Routine::BarrierWaitCluster]);
-    let mut all = all.chain([Routine::ClusterArrive, Routine::ClusterWait, Routine::FlagRaise, Routine::FlagWait]);
+    let all = all.chain([Routine::ClusterArrive, Routine::ClusterWait, Routine::FlagRaise, Routine::FlagWait]);
+    let mut all = all.chain([Routine::PeersMeet]);
     all.find(|own| own.name() == name).unwrap_or_else(|| panic!("{name} is no routine"))
 }

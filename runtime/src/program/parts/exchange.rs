@@ -1,0 +1,220 @@
+//! Parts that kernels compute: a kernel of a part fills its halo, from its own cells and from those of its neighbours, in the memory of
+//! whichever machine has them.
+//!
+//! Two machines do what they are asked side by side. So the kernel tells the neighbours that all is computed that it was asked before, and
+//! waits until they have told the same: nothing else keeps them together. It takes what lies beyond several edges from the neighbour's
+//! inner cells, whose halo may not be filled yet.
+
+use super::messages::Message;
+use super::{Neighbour, Part};
+use crate::error::{Error, Result};
+use crate::machine::{Arg, Launch, Machine};
+use crate::program::ProgramProblem;
+use crate::program::fill::{
+    BLOCKS, Fill, Pairs, THREADS, column_at, columns, element_in_kernels, is_exchanged, levels, nought, signed, source,
+    values,
+};
+use crate::program::kernels::Kernels;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use stencilc_compiler::ir::VariableId;
+use stencilc_compiler::ir::program::GridAxis;
+use stencilc_compiler::kernel;
+use stencilc_compiler::program::Staged;
+
+/// What the variables that are exchanged need, each once: there is a kernel for each.
+pub fn fills(staged: &Staged) -> Vec<Fill> {
+    let mut all = Vec::new();
+    for (id, _) in staged.program.variables.iter().filter(|(id, _)| is_exchanged(staged, *id)) {
+        let fill = Fill::of(staged, id);
+        if !all.contains(&fill) {
+            all.push(fill);
+        }
+    }
+    all
+}
+
+/// The name of a kernel that exchanges rows.
+pub fn name(Fill { element, signed }: Fill) -> String {
+    format!("exchange_{}halo_{}", if signed { "signed_" } else { "" }, element.name())
+}
+
+/// A kernel that exchanges rows.
+pub fn code(fill: Fill) -> kernel::Kernel {
+    kernel::machine::exchange_halo(&name(fill), THREADS, element_in_kernels(fill.element), fill.signed)
+}
+
+/// Numbers that a part keeps of whom it met: of launches, of blocks, and what the parts before and behind it have told.
+const TURNS: usize = 4;
+
+/// Bytes before the number that a neighbour tells this part by: the one before it, and the one behind.
+const TOLD: [usize; 2] = [8, 12];
+
+/// What a part exchanges with its neighbours, on a machine.
+pub struct Exchange<M: Machine> {
+    turns: M::Buffer,
+    /// Which columns and levels go where, by variable.
+    around: RefCell<BTreeMap<VariableId, Around<M>>>,
+}
+
+/// Where the columns and levels of a variable's halo come from: first from the part before, then from the part behind, then from its own.
+struct Around<M: Machine> {
+    columns: M::Buffer,
+    column_count: usize,
+    brought: [usize; 2],
+    levels: M::Buffer,
+    level_count: usize,
+}
+
+impl<M: Machine> Exchange<M> {
+    /// Of a part that has met nobody yet.
+    ///
+    /// # Errors
+    /// The machine has too little memory.
+    pub fn new(machine: &M) -> Result<Self> {
+        Ok(Self { turns: machine.upload(&[0; 4 * TURNS])?, around: RefCell::default() })
+    }
+}
+
+impl<M: Machine> Part for Kernels<M> {
+    fn look_at(&self, other: &Self) -> Result<()> {
+        self.machine().look_at(other.machine())
+    }
+
+    fn record_together(parts: &[Self], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<M::Recording>> {
+        let machines: Vec<&M> = parts.iter().map(|part| &**part.machine()).collect();
+        if parts.iter().all(Kernels::has_graph) { M::record_together(&machines, work) } else { Ok(None) }
+    }
+
+    fn replay_together(parts: &[Self], recording: &M::Recording) -> Result<()> {
+        let machines: Vec<&M> = parts.iter().map(|part| &**part.machine()).collect();
+        M::replay_together(&machines, recording)
+    }
+
+    fn prepare(&self, variable: VariableId, brought: [Option<(&Self, &Message)>; 2]) -> Result<()> {
+        let mut known = self.exchange.around.borrow_mut();
+        if known.contains_key(&variable) {
+            return Ok(());
+        }
+        let mut all = Pairs::new();
+        let counts = brought.map(|own| {
+            let pairs = own.map_or_else(Vec::new, |(other, message)| self.columns_of(variable, message, other));
+            all.extend(&pairs);
+            pairs.len()
+        });
+        let (_, outer) = columns(self.problem(), self.layout(), variable);
+        all.extend(&outer);
+        let (inner, outer) = levels(self.problem(), variable);
+        let levels = [inner, outer].concat();
+        let around = Around {
+            columns: self.machine().upload(bytemuck::cast_slice(&all))?,
+            column_count: all.len(),
+            brought: counts,
+            levels: self.machine().upload(bytemuck::cast_slice(&levels))?,
+            level_count: levels.len(),
+        };
+        known.insert(variable, around);
+        Ok(())
+    }
+
+    fn exchange(
+        &self,
+        variable: VariableId,
+        buffer: &M::Buffer,
+        neighbours: [Option<Neighbour<Self>>; 2],
+    ) -> Result<()> {
+        let known = self.exchange.around.borrow();
+        let around = known.get(&variable).ok_or_else(|| Error::check("rows are exchanged that nobody prepared"))?;
+        let field = |part: &Self, buffer: &M::Buffer| {
+            Arg::Pointer(part.machine().address(buffer, part.packing(variable).pointer()))
+        };
+        let mut arguments = vec![
+            field(self, buffer),
+            Arg::I64(self.level_apart()),
+            Arg::Pointer(self.machine().address(&around.columns, 0)),
+            Arg::I32(narrow(around.column_count)?),
+            Arg::Pointer(self.machine().address(&around.levels, 0)),
+            Arg::I32(narrow(around.level_count)?),
+        ];
+        arguments.extend(values(&self.problem().staged, variable));
+        for (neighbour, count) in neighbours.into_iter().zip(around.brought) {
+            // Whoever brings nothing looks at nobody.
+            let (part, other) = neighbour.map_or((self, buffer), |own| (own.part, own.buffer));
+            arguments.extend([field(part, other), Arg::I64(part.level_apart()), Arg::I32(narrow(count)?)]);
+        }
+        let neighbours = neighbours.map(|own| own.map(|own| own.part));
+        let blocks = [around.column_count.div_ceil(THREADS as usize), around.level_count];
+        self.launch_exchange(Fill::of(&self.problem().staged, variable), arguments, neighbours, blocks)
+    }
+
+    fn meet(&self, neighbours: [Option<&Self>; 2]) -> Result<()> {
+        if neighbours.iter().flatten().all(|other| self.is_beside(other)) {
+            return Ok(());
+        }
+        let Some(&fill) = self.exchanges.keys().next() else { return Ok(()) };
+        // The same kernel, which fills nothing.
+        let nothing = Arg::Pointer(self.machine().address(&self.exchange.turns, 0));
+        let mut arguments = vec![nothing, Arg::I64(0), nothing, Arg::I32(0), nothing, Arg::I32(0)];
+        arguments.extend([nought(fill.element); 6]);
+        arguments.extend([nothing, Arg::I64(0), Arg::I32(0)].repeat(2));
+        self.launch_exchange(fill, arguments, neighbours, [1, 1])
+    }
+}
+
+impl<M: Machine> Kernels<M> {
+    /// Launches a kernel that exchanges rows with the parts before and behind this one, which are told and waited for.
+    fn launch_exchange(
+        &self,
+        fill: Fill,
+        mut arguments: Vec<Arg>,
+        neighbours: [Option<&Self>; 2],
+        [columns, levels]: [usize; 2],
+    ) -> Result<()> {
+        let kernel = self.exchanges.get(&fill);
+        let kernel = kernel.ok_or_else(|| Error::check("there is no kernel that exchanges rows"))?;
+        arguments.push(Arg::Pointer(self.machine().address(&self.exchange.turns, 0)));
+        // To the part before, this one lies behind.
+        for (other, told) in neighbours.into_iter().zip(TOLD.into_iter().rev()) {
+            // A machine does what it is asked in order: whoever shares it is not waited for.
+            let apart = other.filter(|other| !self.is_beside(other));
+            let place = apart.map_or(0, |other| other.machine().address(&other.exchange.turns, told));
+            arguments.push(Arg::Pointer(place));
+        }
+        let blocks = [columns.max(1) as u32, levels.clamp(1, BLOCKS) as u32, 1];
+        self.machine().launch(kernel, &Launch::new(blocks, [THREADS, 1, 1]), &arguments)
+    }
+
+    /// Whether another part is computed by the same machine.
+    fn is_beside(&self, other: &Self) -> bool {
+        Arc::ptr_eq(self.machine(), other.machine())
+    }
+
+    /// Where the columns go that come with a message, and where from: rows of the other's inner cells, and what lies beyond the edges of those.
+    fn columns_of(&self, variable: VariableId, message: &Message, other: &Self) -> Pairs {
+        let problem: &ProgramProblem = self.problem();
+        let [to, from] = [self, other].map(|part| column_at(part.problem(), part.layout(), variable));
+        let row = |row: usize| {
+            let (to, from) = (&to, &from);
+            (0..problem.staged.grid.ni).filter_map(move |i| {
+                let (origin, is_negated) = source(problem, variable, GridAxis::I, i)?;
+                let place = signed(to(i, message.to_row + row), is_negated);
+                Some(match usize::try_from(origin) {
+                    Ok(cell) => [place, from(cell, message.from_row + row)],
+                    Err(_) => [place, origin],
+                })
+            })
+        };
+        (0..message.count).flat_map(row).collect()
+    }
+
+    /// The distance from a level to the next.
+    fn level_apart(&self) -> i64 {
+        let layout = self.layout();
+        layout.stride(layout.strides.level) as i64
+    }
+}
+
+fn narrow(count: usize) -> Result<i32> {
+    i32::try_from(count).map_err(|_| Error::check("more columns than a kernel counts"))
+}
