@@ -109,6 +109,13 @@ impl Cut {
             choices.merges(chain, whole.precision, set / count * whole.levels)
         };
         let is_merged: Vec<bool> = whole.chains.iter().map(merges).collect();
+        let of_all = |merge: Merge| MeshChoices { merge, ..choices };
+        if !is_merged.contains(&true) {
+            return (self, of_all(Merge::Never));
+        }
+        if !is_merged.contains(&false) {
+            return (self, of_all(Merge::Always));
+        }
         let first = whole.program.stencils.len();
         let decided = |problem: &Arc<MeshProblem>| {
             let steps = apart(&problem.steps, &|number| is_merged[number - first]);
@@ -116,7 +123,7 @@ impl Cut {
         };
         let part = |own: &Part| Part { problem: decided(&own.problem), elements: Arc::clone(&own.elements) };
         let (whole, parts) = (decided(whole), parts.iter().map(part).collect());
-        (Self { whole, parts, ..self }, MeshChoices { merge: Merge::Always, ..choices })
+        (Self { whole, parts, ..self }, of_all(Merge::Always))
     }
 
     /// Whether the calls of a chain are computed by one kernel, once that was chosen.
@@ -179,20 +186,21 @@ fn needed(whole: &MeshProblem, owners: &Owners) -> Vec<Vec<Elements>> {
     let sets: Vec<SetId> = declared.sets.handles().collect();
     let mut more: Vec<Vec<Vec<u32>>> = vec![vec![Vec::new(); sets.len()]; owners.parts()];
     for stencil in &whole.program.stencils {
-        let reach = Reach::new(stencil);
+        let (reach, mut parts) = (Reach::new(stencil), Vec::new());
         for element in 0..bound.size(reach.set) {
             if reach.zones.is_some_and(|zones| !zones.contain(bound.zone(reach.set, element))) {
                 continue;
             }
             // Who computes it: its owner, and the owners of what it adds to.
-            let mut parts = vec![owners.of(reach.set, element)];
+            parts.clear();
+            parts.push(owners.of(reach.set, element));
             for hops in &reach.adds {
                 let Some((set, target)) = walk(whole, reach.set, element, hops, &mut |_, _| {}) else { continue };
                 parts.push(owners.of(set, target));
             }
             parts.sort_unstable();
             parts.dedup();
-            for part in parts {
+            for &part in &parts {
                 let mut need = |set: SetId, element: usize| {
                     if owners.of(set, element) != part {
                         more[part][set.index()].push(element as u32);

@@ -13,7 +13,7 @@ use crate::verify::mesh::{Expected, Way};
 use crate::verify::mesh_parts::OverMeshInParts;
 use crate::verify::{Tools, Verdict, verify};
 use crate::{Cast, Drawing};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stencilc_compiler::ir::{Handle, Precision, VariableId};
 use stencilc_compiler::mesh::{MeshChoices, STRATEGIES, Threads, VectorLayout};
@@ -36,9 +36,9 @@ const TEXTS: [(&str, Option<usize>); 4] = [
         stencil flux over squares.edge { in q: real[2] on cell; in x: real on node; inc r: real[2] on cell
             let d = x[nodes.1] - x[nodes.0]
             let f = 0.1 * d * (q[cells.1].0 - q[cells.0].1)
-            r[cells.0].0 += f; r[cells.1].0 -= f; r[cells.0].1 += 0.5 * f; r[cells.1].1 += d }
+            r[cells.0] += [f, 0.5 * f]; r[cells.1] -= [f, d] }
         stencil update over squares.cell { in q: real[2]; in r: real[2]; out p: real[2]; reduce t: sum; reduce low: min
-            p = (q.0 + r.0, q.1 - 0.25 * r.1); t += r.0 * r.0; low = q.1 }
+            p = [q.0 + r.0, q.1 - 0.25 * r.1]; t += r.0 * r.0; low = q.1 }
         stencil spread over squares.cell { in q: real[2]; in w on cell.nodes; inc y on node
             y[nodes.0] += q.0 * w[nodes.0]; y[nodes.1] += q.1 * w[nodes.1]; y[nodes.2] -= q.0; y[nodes.3] += w[nodes.3] }
         program p over squares { inout q: real[2] on cell; inout x: real on node; in w on cell.nodes; out t: real on (); out low: real on ()
@@ -167,6 +167,23 @@ fn kernels_of_parts_are_the_whole() {
     }
 }
 
+/// What compares parts with the whole finds out if nothing is brought.
+#[test]
+fn parts_that_bring_nothing_are_told() {
+    for text in TEXTS {
+        let problem = problem(text);
+        let cut = Cut::new(Arc::clone(&problem), &Owners::new(&problem, 3).unwrap()).unwrap();
+        let own = |foreign: Arc<[BTreeSet<_>]>| {
+            let mut driver = Driver::new(Parts::interpreted(Cut { foreign, ..cut.clone() }).unwrap()).given().unwrap();
+            driver.finish().unwrap();
+            Expected::new(&problem).unwrap().judged(&problem, &driver, true).unwrap()
+        };
+        assert!(matches!(own(Arc::clone(&cut.foreign)), Verdict::Equal { .. }));
+        let nothing = cut.foreign.iter().map(|_| BTreeSet::new()).collect();
+        assert!(matches!(own(nothing), Verdict::Failed { .. }), "{}", text.0);
+    }
+}
+
 /// Each element is owned once, by the part that is the most of its neighbours; all that a part needs it has.
 #[test]
 fn parts_are_whole() {
@@ -231,7 +248,10 @@ fn what_nobody_looks_at_is_not_brought() {
 fn more_parts_than_elements_are_refused() {
     let problem = problem(TEXTS[0]);
     let said = Owners::new(&problem, 64).unwrap_err();
-    assert!(said.message.contains("63 elements are too few for 64 parts: `p` has most of its numbers on `cell`"), "{said}");
+    assert!(
+        said.message.contains("63 elements are too few for 64 parts: `p` has most of its numbers on `cell`"),
+        "{said}"
+    );
     assert!(said.help.is_some_and(|help| help.contains("--gpus 63")));
     let said = Owners::given(&problem, 2, vec![vec![2; 80], vec![0; 110], vec![0; 63]]).unwrap_err();
     assert!(said.message.contains("owners"), "{said}");
