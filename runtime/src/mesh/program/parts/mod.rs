@@ -99,6 +99,9 @@ pub struct Folding {
 /// By part, of each element that it owns: how many come before it among all, and among those of the part.
 pub type Ranks = Vec<Vec<[u32; 2]>>;
 
+/// What reductions go over: the elements of a set, or of some of its zones.
+type Over = (SetId, Option<Zones>);
+
 /// Computes a program by parts.
 pub struct Parts<B: ByPart> {
     cut: Cut,
@@ -107,7 +110,7 @@ pub struct Parts<B: ByPart> {
     /// Parts of which one brings elements of the other.
     neighbours: BTreeSet<(usize, usize)>,
     /// Who is who in reductions, by set and zones.
-    ranks: Vec<((SetId, Option<Zones>), Arc<Ranks>)>,
+    ranks: Vec<(Over, Arc<Ranks>)>,
 }
 
 impl Parts<Interpreter> {
@@ -142,7 +145,7 @@ impl<B: ByPart> Parts<B> {
     fn of(script: MeshScript, cut: Cut, backends: Vec<B>) -> Result<Self> {
         let script = Arc::new(PartsScript::new(script, Arc::clone(&cut.foreign)));
         let neighbours: BTreeSet<(usize, usize)> = cut.messages.iter().map(|own| (own.to, own.from)).collect();
-        let mut ranks: Vec<((SetId, Option<Zones>), Arc<Ranks>)> = Vec::new();
+        let mut ranks: Vec<(Over, Arc<Ranks>)> = Vec::new();
         for stencil in &cut.whole.program.stencils {
             let key = (stencil.set(), stencil.stencil.zones);
             let folds = stencil.writes.iter().any(|write| matches!(write.how, How::Reduce(_)));
@@ -202,7 +205,7 @@ impl<B: ByPart> Parts<B> {
 }
 
 /// Of each element that a part owns, how many of some zones come before it among all, and among those of the part.
-fn ranked(cut: &Cut, (set, zones): (SetId, Option<Zones>)) -> Ranks {
+fn ranked(cut: &Cut, (set, zones): Over) -> Ranks {
     let is_in = |user: u32| zones.is_none_or(|zones| zones.contain(cut.whole.bound.zone(set, user as usize)));
     let mut before = Vec::new();
     let mut count = 0_u32;
@@ -328,8 +331,7 @@ impl<B: ByPart> Backend for Parts<B> {
 
     fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>> {
         // What a reduction over nothing comes to is written from here.
-        let is_empty =
-            |((set, zones), _): &((SetId, Option<Zones>), _)| self.cut.whole.bound.range(*set, *zones).is_empty();
+        let is_empty = |((set, zones), _): &(Over, _)| self.cut.whole.bound.range(*set, *zones).is_empty();
         if self.ranks.iter().any(is_empty) { Ok(None) } else { B::record_together(&self.backends, work) }
     }
 
