@@ -57,6 +57,8 @@ impl<M: Machine> Work<'_, M> {
 impl<M: Build> Kernels<M> {
     /// Computes a call: launches its kernels.
     pub(super) fn call(&self, call: &Call, params: &[Value], arrays: Arrays<Array<M>>) -> Result<()> {
+        // What the call before has left is folded, and its arrays are free: so a loop takes no others later than at first.
+        self.left.iter().for_each(|left| left.borrow_mut().clear());
         let stages = self.problem.stages(call.stencil);
         let computed = self.problem.computed(call.stencil, params)?;
         // Those of all stages.

@@ -2,6 +2,7 @@
 
 use super::{Cut, Owners};
 use crate::array::Data;
+use crate::driver::recorder::Recorder;
 use crate::driver::{Driver, Script};
 use crate::emulate::{Compiler, Settings};
 use crate::mesh::order::{self, METHODS, Options};
@@ -242,6 +243,28 @@ fn what_nobody_looks_at_is_not_brought() {
     assert_eq!(needs(stage("own")).len(), 2);
     let mut driver = Driver::new(parts).given().unwrap();
     driver.finish().unwrap();
+}
+
+/// What a loop asks of all parts is recorded once, what is brought and folded with it.
+#[test]
+fn recorded_loops_of_parts_equal_others() {
+    let text = "}
+        stencil flux over squares.edge { in a on cell; inc r on cell
+            let f = 0.1 * (a[cells.1] - a[cells.0]); r[cells.0] += f; r[cells.1] -= f }
+        stencil step over squares.cell { in a, r; out b; reduce t: sum; b = a + r; t += r * r }
+        program p over squares { inout a on cell; out t: real on (); repeat 600 { let r = flux(a); a, t = step(a, r) } }";
+    let problem = problem((text, None));
+    let expected = Expected::new(&problem).unwrap();
+    let cut = Cut::new(Arc::clone(&problem), &Owners::new(&problem, 3).unwrap()).unwrap();
+    let computed = [false, true].map(|records| {
+        let backend = Recorder::new(Parts::interpreted(cut.clone()).unwrap(), records);
+        let mut driver = Driver::new(&backend).given().unwrap();
+        driver.finish().unwrap();
+        let verdict = expected.judged(&problem, &driver, true).unwrap();
+        assert!(matches!(verdict, Verdict::Equal { .. }), "{verdict:?}");
+        backend.computed.get()
+    });
+    assert!(computed[1] < computed[0] / 4, "{computed:?}");
 }
 
 #[test]
