@@ -213,6 +213,7 @@ impl Ready {
         }
     }
 
+    /// A machine for each part, on a grid or over a mesh.
     fn kernels_of_any_parts<M: Build + 'static>(self, machines: Vec<Arc<M>>, checked: Checked) -> Result<Run> {
         match checked {
             Checked::Grid(problem) => self.kernels_of_parts(machines, &problem),

@@ -67,7 +67,9 @@ const TEXTS: [(&str, Option<usize>); 4] = [
         stencil mean over squares.cell { in x on node; in a; out b; b = if in_zone(rim) { a } else { 0.25 * (x[nodes.0] + x[nodes.3]) } }
         program p over squares { inout a on cell; in d on cell; inout x on node; out t: real on (); out turns: int on ()
             turns = 0
-            repeat 4 { t = over_rim(a); repeat if t > 0 { 2 } else { 1 } { x = inside(a, x, y = x); a = mean(x, a); turns = turns + 1 }; a = nudge(a, d) } }",
+            repeat 4 { t = over_rim(a)
+                repeat if t > 0 { 2 } else { 1 } { x = inside(a, x, y = x); a = mean(x, a); turns = turns + 1 }
+                a = nudge(a, d) } }",
         None,
     ),
     (
