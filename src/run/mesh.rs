@@ -19,7 +19,7 @@ use stencilc_runtime::tune::database::{For, name_of};
 use stencilc_runtime::{Device, Error, Result, mesh};
 
 /// Options of `run` that also make sense over meshes, beside those of all commands.
-const OPTIONS: [&str; 19] = [
+const OPTIONS: [&str; 20] = [
     "inputs",
     "draw",
     "outputs",
@@ -32,6 +32,7 @@ const OPTIONS: [&str; 19] = [
     "fuse",
     "every",
     "no_graph",
+    "gpus",
     "checkpoint",
     "resume",
     "untuned",

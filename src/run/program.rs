@@ -39,8 +39,8 @@ pub struct ProgramArgs {
     /// Of a program: start each kernel by itself, and not those of many steps at once, as a CUDA graph
     #[arg(long)]
     pub no_graph: bool,
-    /// Of a program on a grid: on so many GPUs, each with some rows of it, from that of --device on; the bits are those of one. With
-    /// --device cpu or native it is cut into as many parts
+    /// Of a program: on so many GPUs, each with some rows of a grid or a part of a mesh, from that of --device on; the bits are those of
+    /// one. With --device cpu or native it is cut into as many parts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub gpus: Option<u16>,
     /// Of a program: where to keep all that it holds, so that it can go on from there; every minute if --every says nothing.
@@ -306,13 +306,13 @@ fn job(args: &Args, input: &Input, subject: Subject) -> Result<Job> {
 
 /// Chooses kernels on a device: those asked for, those tuned, or the usual ones. Returns the order of the elements of a mesh.
 fn choose(args: &Args, input: &Input, ready: &mut Ready, device: Device, platform: &Platform) -> Result<Option<Value>> {
+    let parts = args.of_program.gpus.map_or(1, usize::from);
     match ready.checked.clone() {
         Checked::Grid(problem) => {
             let cells = problem.outer.grid.levels_of_cells();
             let (choices, open) = args.kernel.open_on(device);
             let choices = choices.on_cells(&problem.staged.program.stencils, cells, open);
             let plan = grid::plan(args, input, &problem, &choices, platform)?;
-            let parts = args.of_program.gpus.map_or(1, usize::from);
             ready.devices(parts);
             // What is fast on one may suit no part; what was asked for is refused with a reason.
             let is_asked = args.of_program.plan.is_given();
@@ -322,6 +322,7 @@ fn choose(args: &Args, input: &Input, ready: &mut Ready, device: Device, platfor
             Ok(None)
         }
         Checked::Mesh(problem) => {
+            ready.devices(parts);
             let Some((choices, order)) = mesh::how(args, input, &problem, platform)? else { return Ok(None) };
             let told = json!({ "method": order.name, "why": order.why });
             ready.over_mesh(choices, order.ordering);

@@ -150,3 +150,39 @@ program roots over m { in a on cell; out t on (); out never on (); param n: int 
     // JSON has no word for either.
     assert!(folder.json(&format!("{call} --json"))["numbers"]["t"].is_null());
 }
+
+/// Outputs, numbers, pictures and checkpoints of several devices are those of one.
+#[test]
+fn parts_leave_the_bytes_of_the_whole() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 24x10 -o airfoil.npz");
+    let run = "run airfoil --mesh airfoil.npz --set steps=6";
+    let told = |line: &str| -> Vec<String> {
+        let said = folder.done(line);
+        said.lines().filter(|line| line.contains("rms")).map(str::to_owned).collect()
+    };
+    let whole = told(&format!("{run} --every 2 --device cpu --out q=whole.npy --plot q.0=whole.png"));
+    assert!(whole.len() > 3, "{whole:?}");
+    let read = |name: &str| std::fs::read(folder.path(name)).unwrap();
+    let (numbers, picture) = (read("whole.npy"), read("whole.png"));
+    for how in [
+        "cpu --gpus 2",
+        "cpu --gpus 7",
+        "emulate --gpus 3",
+        "native --gpus 2 --order metis --lead cell --strategy tiled",
+        "native --gpus 4 --order random --vectors soa --fuse separate",
+        "cpu --gpus 1",
+    ] {
+        let line = format!("{run} --every 2 --device {how} --out q=parts.npy --plot q.0=parts.png");
+        assert_eq!(told(&line), whole, "{how}");
+        assert!(read("parts.npy") == numbers && read("parts.png") == picture, "{how}");
+    }
+    // What two parts began three go on with.
+    folder.done(&format!("{run} --device cpu --gpus 2 --every 4 --checkpoint way_{{step}}.npz"));
+    folder.done(&format!("{run} --device cpu --gpus 3 --resume way_4.npz --out q=resumed.npy"));
+    assert!(read("resumed.npy") == numbers);
+    // What is merged is told, and which kernels there are.
+    let said = folder.json(&format!("{run} --device emulate --gpus 2 --texts kernels --json"));
+    assert_eq!(said["one_kernel"], serde_json::json!([["res_calc", "bres_calc", "update"]]));
+    assert!(folder.path("kernels/bring_f64.cu").exists());
+}

@@ -101,7 +101,8 @@ fn what_cannot_be_cut_is_told() {
         &format!("{heat} --grid 24x9x3 --device cpu --gpus many"),
         "run heat --program heat_periodic --grid 128x16x3 --draw --set steps=2 --device emulate --gpus 2 --fuse streamed",
         "run laplap --grid 24x9x3 --device cpu --gpus 2",
-        "run icosahedral --program diffusion --mesh sphere.npz --levels 2 --draw --device cpu --gpus 2",
+        "run icosahedral --program diffusion --mesh sphere.npz --levels 2 --draw --set dt=1 --set steps=1 --device cpu --gpus 121",
+        "run icosahedral --stencil gradient --mesh sphere.npz --levels 2 --device cpu --gpus 2",
     ]));
 }
 

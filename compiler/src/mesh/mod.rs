@@ -46,7 +46,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 pub use strategy::{Additions, STRATEGIES, Strategy};
 pub use threads::Threads;
-pub use vector_layout::VectorLayout;
+pub use vector_layout::{Chunks, VectorLayout};
 
 /// How a stencil is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

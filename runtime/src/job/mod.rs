@@ -152,7 +152,7 @@ struct How {
     over_mesh: Option<MeshChoices>,
     ordering: Option<Ordering>,
     is_unrecorded: bool,
-    /// On how many devices, each of which has some rows of the grid; on one if it is 0.
+    /// On how many devices, each of which has some rows of the grid or a part of the mesh; on one if it is 0.
     parts: usize,
 }
 
@@ -208,8 +208,8 @@ impl Job {
         Self { device: Some(device), ..self }
     }
 
-    /// On how many devices: each computes some rows of a grid. The bits are the same on any number. GPUs are the one that was chosen and
-    /// those with the next numbers; on the CPU there are as many parts.
+    /// On how many devices: each computes some rows of a grid, or a part of a mesh. The bits are the same on any number. GPUs are the one
+    /// that was chosen and those with the next numbers; on the CPU there are as many parts.
     ///
     /// ```
     /// # use stencilc_compiler::{grid::Grid, source::Source};

@@ -186,20 +186,21 @@ impl Ready {
     /// On several devices: the one at hand, and the next ones.
     fn start_by_parts(self, platform: Platform) -> Result<Run> {
         let parts = self.how.parts;
-        let Checked::Grid(problem) = self.checked.clone() else {
-            return Err(Error::call("a mesh is not cut into parts for several devices").help("leave out --gpus"));
-        };
         if self.stream.is_some() {
             return Err(Error::call("a stream is of one GPU, and several are asked for").help("leave out one of both"));
         }
-        match platform {
-            Platform::Cpu => {
+        match (self.checked.clone(), platform) {
+            (Checked::Grid(problem), Platform::Cpu) => {
                 let cut = Cut::new(problem, parts)?;
                 let backends = cut.parts().iter().map(|part| cpu::Interpreter::new(Arc::clone(part))).collect();
                 self.begun(Parts::new(cut, backends)?)
             }
-            Platform::Emulator(emulator) => self.kernels_of_parts(vec![emulator; parts], &problem),
-            Platform::Gpu(first) => {
+            (Checked::Mesh(problem), Platform::Cpu) => {
+                let owners = over::parts::Owners::new(&problem, parts)?;
+                self.begun(over::parts::Parts::interpreted(over::parts::Cut::new(problem, &owners)?)?)
+            }
+            (checked, Platform::Emulator(emulator)) => self.kernels_of_any_parts(vec![emulator; parts], checked),
+            (checked, Platform::Gpu(first)) => {
                 let others = (1..parts).map(|next| Ok(Arc::new(Gpu::open(first.number() + next)?)));
                 let others = others.collect::<Result<Vec<_>>>().map_err(|error| {
                     error.help(format!(
@@ -208,9 +209,46 @@ impl Ready {
                     ))
                 })?;
                 let machines = std::iter::once(first).chain(others).collect();
-                self.kernels_of_parts(machines, &problem)
+                self.kernels_of_any_parts(machines, checked)
             }
         }
+    }
+
+    /// A machine for each part, on a grid or over a mesh.
+    fn kernels_of_any_parts<M: Build + 'static>(self, machines: Vec<Arc<M>>, checked: Checked) -> Result<Run> {
+        match checked {
+            Checked::Grid(problem) => self.kernels_of_parts(machines, &problem),
+            Checked::Mesh(problem) => self.kernels_of_parts_over_mesh(machines, problem),
+        }
+    }
+
+    /// A machine for each part of a mesh.
+    fn kernels_of_parts_over_mesh<M: Build + 'static>(
+        mut self,
+        machines: Vec<Arc<M>>,
+        problem: Arc<MeshProblem>,
+    ) -> Result<Run> {
+        let How { over_mesh, ordering, is_unrecorded, .. } = std::mem::take(&mut self.how);
+        let ordering = ordering.unwrap_or_else(|| Ordering::kept(&problem.mesh));
+        let choices = over_mesh.unwrap_or_else(|| MeshChoices::usual(problem.program.mesh.levels));
+        let owners = over::parts::Owners::new(&problem, machines.len())?;
+        let (cut, choices) = over::parts::Cut::new(Arc::clone(&problem), &owners)?.chosen(choices);
+        let mut backends = Vec::new();
+        for ((number, part), machine) in cut.parts().iter().enumerate().zip(machines) {
+            let renumbered = Rc::new(Renumbered::new(&part.problem, &cut.ordering(number, &ordering))?);
+            let mut kernels =
+                over_mesh::Kernels::new(Arc::clone(&part.problem), machine, choices, renumbered).leaving();
+            if let Some(reader) = &self.reader {
+                kernels = kernels.read_by(Rc::clone(reader));
+            }
+            backends.push(if is_unrecorded { kernels.unrecorded() } else { kernels });
+        }
+        let merged = cut.merged(choices);
+        let merges = cut.clone();
+        let parts = over::parts::Parts::new(cut, backends, &|chain| merges.merges(chain, choices))?;
+        let mut run = self.begun(parts)?;
+        run.merged = merged;
+        Ok(run)
     }
 
     /// A machine for each part.

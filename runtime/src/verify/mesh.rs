@@ -191,6 +191,7 @@ fn slacks(problem: &MeshProblem, call: &Call) -> Result<BTreeMap<VariableId, Vec
         computed: &computed,
         params: &params,
         inputs: &inputs,
+        leaves: false,
     };
     interpret_mesh(&job, &mut outputs, Some(&mut sums), &|_| {})?;
     let mut slacks = BTreeMap::new();

@@ -10,6 +10,7 @@
 mod compare;
 mod library;
 pub mod mesh;
+pub mod mesh_parts;
 pub mod parts;
 pub mod program;
 pub mod stencil;

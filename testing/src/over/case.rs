@@ -18,9 +18,11 @@ use stencilc_runtime::driver::Driver;
 use stencilc_runtime::mesh::order::{self, Options};
 use stencilc_runtime::mesh::program::cpu::Interpreter;
 use stencilc_runtime::mesh::program::kernels::Renumbered;
+use stencilc_runtime::mesh::program::parts::Owners;
 use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::mesh::{Field, Map, Mesh, Set, ZONE};
 use stencilc_runtime::verify::mesh::{Expected, OverMesh, Way};
+use stencilc_runtime::verify::mesh_parts::OverMeshInParts;
 use stencilc_runtime::verify::{Tools, Verdict, verify};
 use stencilc_runtime::{Data, Result};
 
@@ -62,6 +64,24 @@ impl Case {
         // Meshes are small, and tiles and blocks are to be several.
         let threads = Threads { block: [4, 32][rng.usize(0..2)], at_once: 0, slice: [1, 2, 3][rng.usize(0..3)] };
         MeshChoices { strategy, layout, threads, ..usual }
+    }
+
+    /// Who owns which element where it is computed in two to four parts: as devices would have them, or anyhow.
+    fn owners(&self, problem: &MeshProblem) -> Result<Owners> {
+        let (mut rng, parts) = (self.rng().fork(), 2 + (self.seed % 3) as usize);
+        if rng.bool()
+            && let Ok(owners) = Owners::new(problem, parts)
+        {
+            return Ok(owners);
+        }
+        let sizes = self.program.mesh.sets.iter();
+        let of = sizes.map(|&size| (0..size).map(|_| rng.u32(0..parts as u32)).collect());
+        Owners::given(problem, parts, of.collect())
+    }
+
+    /// Whether kernels compute it in parts, too, each of which has kernels of its own to compile.
+    fn has_kernels_of_parts(&self) -> bool {
+        self.rng().usize(0..3) == 0
     }
 
     fn lowered(&self) -> std::result::Result<MeshProgram, String> {
@@ -163,6 +183,12 @@ impl subject::Case for Case {
                 return Ok(Outcome::Failed(Failure::Value(message)));
             }
         }
+        let problem = Arc::new(problem);
+        let expected = Expected::new(&problem)?;
+        let in_parts = OverMeshInParts { problem: &problem, expected: &expected, owners: self.owners(&problem)? };
+        if let Some(failure) = Failure::of(&in_parts.interpreted()?) {
+            return Ok(Outcome::Failed(Failure::Fused(format!("in {} parts: {failure}", in_parts.owners.parts()))));
+        }
         let chains = problem.chains.len();
         Ok(Outcome::Ready(Ready { case: self.clone(), lowered, chains, choices: self.choices() }))
     }
@@ -171,7 +197,31 @@ impl subject::Case for Case {
         let made = ready.iter().map(Ready::subject).collect::<Result<Vec<_>>>()?;
         let (subjects, ways): (Vec<OverMesh>, Vec<Way>) = made.into_iter().unzip();
         let ways: Vec<(usize, Way)> = ways.into_iter().enumerate().collect();
-        verify(&Many(subjects.iter().collect()), &ways, tools, &|_| {})
+        let mut verdicts = verify(&Many(subjects.iter().collect()), &ways, tools, &|_| {})?;
+        let (mut cut, mut ways_of_parts) = (Vec::new(), Vec::new());
+        for (number, Way { renumbered, choices }) in &ways {
+            let is_right = matches!(verdicts[*number], Verdict::Equal { .. } | Verdict::Within { .. });
+            if is_right && ready[*number].case.has_kernels_of_parts() {
+                let OverMesh { problem, expected } = &subjects[*number];
+                let owners = ready[*number].case.owners(problem)?;
+                let way = Way { renumbered: Arc::clone(renumbered), choices: *choices };
+                ways_of_parts.push((cut.len(), way));
+                cut.push((number, OverMeshInParts { problem, expected, owners }));
+            }
+        }
+        let in_parts = verify(&Many(cut.iter().map(|(_, own)| own).collect()), &ways_of_parts, tools, &|_| {})?;
+        for ((number, own), verdict) in cut.iter().zip(in_parts) {
+            // What computes the whole computes parts of it.
+            verdicts[**number] = match verdict {
+                Verdict::Equal { .. } | Verdict::Within { .. } => continue,
+                Verdict::Refused { reason } => {
+                    let damage = vec![format!("in {} parts: refused: {reason}", own.owners.parts())];
+                    Verdict::Failed { order: None, mismatches: Vec::new(), damage }
+                }
+                verdict => verdict,
+            };
+        }
+        Ok(verdicts)
     }
 
     fn has(ready: &Ready) -> Vec<String> {

@@ -41,6 +41,8 @@ pub struct MeshJob<'a> {
     /// By field: the array of each that is given, level after level, element after element, number after number; of an `inout`
     /// or `inc` the values before.
     pub inputs: &'a [Option<&'a Data>],
+    /// Whether a reduction leaves the numbers that it would fold, in their order, and not what they come to.
+    pub leaves: bool,
 }
 
 /// Elements that are computed together.
@@ -149,10 +151,10 @@ fn run<R: Real + Row>(
     }
     for ((store, write), leaves) in job.stencil.stores().zip(leaves) {
         if let How::Reduce(fold) = write.how {
-            let total = folded(fold, job.precision, leaves);
+            let numbers = if job.leaves { leaves } else { vec![folded(fold, job.precision, leaves)] };
             outputs[store.field.index()] = Some(match job.precision {
-                Precision::F32 => Data::F32(vec![total as f32]),
-                Precision::F64 => Data::F64(vec![total]),
+                Precision::F32 => Data::F32(numbers.into_iter().map(|number| number as f32).collect()),
+                Precision::F64 => Data::F64(numbers),
             });
         }
     }

@@ -11,6 +11,9 @@ use std::sync::{Mutex, PoisonError};
 /// How much larger than the others METIS may make a part, in thousandths.
 const IMBALANCE: usize = 20;
 
+/// Parts of fewer elements are not worth METIS.
+const FEW: usize = 8;
+
 /// METIS draws its random numbers from the C library, which has one sequence for all threads: two partitions at the same time
 /// would take each other's.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -73,6 +76,40 @@ fn order(graph: &Graph, block: usize) -> Result<(Vec<u32>, Vec<u32>)> {
     Ok((order, starts))
 }
 
+/// The part of each element of a graph, of so many parts with few neighbours outside; none is empty if there are enough elements.
+pub(super) fn parts(graph: &Graph, count: usize) -> Result<Vec<u32>> {
+    let (tied, alone): (Vec<u32>, Vec<u32>) = (0..graph.len() as u32).partition(|&element| graph.degree(element) > 0);
+    if count <= 1 {
+        return Ok(vec![0; graph.len()]);
+    }
+    let mut parts = match tied.len() < FEW * count {
+        // So few are cut where they stand in order.
+        true => {
+            let order = rcm::order(&within(graph, &tied)).into_iter().map(|place| tied[place as usize]);
+            let order: Vec<u32> = order.collect();
+            (0..count)
+                .map(|part| order[part * order.len() / count..(part + 1) * order.len() / count].to_vec())
+                .collect()
+        }
+        false => divided(graph, &tied, count)?,
+    };
+    for (n, &element) in alone.iter().enumerate() {
+        parts[n * count / alone.len()].push(element);
+    }
+    while let (Some(empty), Some(largest)) =
+        (parts.iter().position(Vec::is_empty), (0..count).max_by_key(|&part| (parts[part].len(), count - part)))
+        && parts[largest].len() > 1
+    {
+        let element = parts[largest].pop();
+        parts[empty].extend(element);
+    }
+    let mut part_of = vec![0; graph.len()];
+    for (number, part) in (0_u32..).zip(&parts) {
+        part.iter().for_each(|&element| part_of[element as usize] = number);
+    }
+    Ok(part_of)
+}
+
 /// Parts of a graph's elements that have neighbours, of about `block` elements at most; none is empty.
 fn partition(graph: &Graph, elements: &[u32], block: usize) -> Result<Vec<Vec<u32>>> {
     let target = (block * 1000 / (1000 + IMBALANCE)).max(1);
@@ -80,6 +117,13 @@ fn partition(graph: &Graph, elements: &[u32], block: usize) -> Result<Vec<Vec<u3
     if count <= 1 {
         return Ok(if elements.is_empty() { Vec::new() } else { vec![elements.to_vec()] });
     }
+    let mut parts = divided(graph, elements, count)?;
+    parts.retain(|part| !part.is_empty());
+    Ok(parts)
+}
+
+/// So many parts of elements that have neighbours, by METIS.
+fn divided(graph: &Graph, elements: &[u32], count: usize) -> Result<Vec<Vec<u32>>> {
     // All have neighbours, so that the graph of them has all edges.
     let mut numbers = vec![0; graph.len()];
     (0_i32..).zip(elements).for_each(|(number, &element)| numbers[element as usize] = number);
@@ -104,7 +148,6 @@ fn partition(graph: &Graph, elements: &[u32], block: usize) -> Result<Vec<Vec<u3
     }
     let mut parts = vec![Vec::new(); count];
     elements.iter().zip(part_of).for_each(|(&element, part)| parts[part as usize].push(element));
-    parts.retain(|part| !part.is_empty());
     Ok(parts)
 }
 
@@ -135,6 +178,31 @@ mod tests {
             }
         }
         assert_eq!(order(&Graph::build(3, |_, _| {}), 0).unwrap_err().message, "a block of no elements");
+    }
+
+    #[test]
+    fn no_part_is_empty_and_all_are_about_equal() {
+        for seed in 0..150 {
+            let mesh = sample::random(seed);
+            for set in 0..mesh.sets.len() {
+                let (graph, size) = (Graph::of(&mesh, set).unwrap(), mesh.sets[set].size);
+                for count in 1..=size.min(7) {
+                    let part_of = parts(&graph, count).unwrap();
+                    assert_eq!(part_of.len(), size);
+                    assert!((0..count as u32).all(|part| part_of.contains(&part)), "seed {seed}, {count} parts");
+                }
+            }
+        }
+        let graph = Graph::of(&sample::quads(60, 40), 2).unwrap();
+        let part_of = parts(&graph, 4).unwrap();
+        for part in 0..4 {
+            let count = part_of.iter().filter(|own| **own == part).count();
+            assert!((580..=620).contains(&count), "{count}");
+        }
+        // Twice 60 and 40 pairs would be cut by lines.
+        let pairs = (0..graph.len() as u32).flat_map(|a| graph.of_element(a).iter().map(move |&b| [a, b]));
+        let cut = pairs.filter(|pair| part_of[pair[0] as usize] != part_of[pair[1] as usize]).count() / 2;
+        assert!(cut < 400, "{cut}");
     }
 
     #[test]

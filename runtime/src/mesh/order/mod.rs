@@ -27,6 +27,14 @@ pub use position::positions;
 pub use record::{BLOCK, NUMBER, recorded_cuts};
 pub use renumber::inverse;
 
+/// The part of each element of a set, of so many parts with few neighbours outside; none is empty if there are enough elements.
+///
+/// # Errors
+/// The set, or a map to it, is too large.
+pub(super) fn parts(mesh: &Mesh, set: usize, count: usize) -> Result<Vec<u32>> {
+    metis::parts(&Graph::of(mesh, set)?, count)
+}
+
 /// Every method, in the order that lists show.
 pub const METHODS: &[&dyn Method] = &[
     &none::Kept,

@@ -16,13 +16,25 @@ use stencilc_compiler::ir::{Handle, Role, VariableId};
 pub struct Interpreter {
     problem: Arc<MeshProblem>,
     script: Arc<MeshScript>,
+    /// Whether it leaves the numbers that it would fold.
+    leaves: bool,
 }
 
 impl Interpreter {
     /// For a problem.
     pub fn new(problem: impl Into<Arc<MeshProblem>>) -> Self {
         let problem = problem.into();
-        Self { script: Arc::new(MeshScript::new(&problem, &|_| false)), problem }
+        Self { script: Arc::new(MeshScript::new(&problem, &|_| false)), problem, leaves: false }
+    }
+
+    /// The same, but a reduction leaves the numbers that it would fold, in their order.
+    pub(super) fn leaving(self) -> Self {
+        Self { leaves: true, ..self }
+    }
+
+    /// What it computes.
+    pub(super) fn problem(&self) -> &MeshProblem {
+        &self.problem
     }
 
     /// The call of a stage.
@@ -87,6 +99,7 @@ impl Backend for Interpreter {
                 computed: &levels_computed,
                 params,
                 inputs,
+                leaves: self.leaves,
             };
             interpret_mesh(&job, outputs, None, &|_| {})
         })

@@ -12,6 +12,7 @@ mod model;
 mod moving;
 mod numbers;
 mod outline;
+pub mod parts;
 mod pieces;
 mod request;
 mod script;

@@ -366,6 +366,7 @@ impl Elements<'_> {
             computed,
             params: &params,
             inputs: &inputs,
+            leaves: false,
         };
         interpret_mesh(&job, &mut outputs, None, &|_| {})?;
         outputs.swap_remove(field.index()).ok_or_else(|| Error::check("a value of the test was not computed"))

@@ -35,11 +35,11 @@ struct Work<'a, M: Machine> {
 }
 
 /// Numbers that are to be folded.
-struct Leaves<M: Machine> {
-    field: FieldId,
+pub(super) struct Leaves<M: Machine> {
+    pub(super) field: FieldId,
     fold: Fold,
     count: usize,
-    numbers: Array<M>,
+    pub(super) numbers: Array<M>,
 }
 
 impl<M: Machine> Work<'_, M> {
@@ -57,6 +57,8 @@ impl<M: Machine> Work<'_, M> {
 impl<M: Build> Kernels<M> {
     /// Computes a call: launches its kernels.
     pub(super) fn call(&self, call: &Call, params: &[Value], arrays: Arrays<Array<M>>) -> Result<()> {
+        // What the call before has left is folded, and its arrays are free: so a loop takes no others later than at first.
+        self.left.iter().for_each(|left| left.borrow_mut().clear());
         let stages = self.problem.stages(call.stencil);
         let computed = self.problem.computed(call.stencil, params)?;
         // Those of all stages.
@@ -91,6 +93,10 @@ impl<M: Build> Kernels<M> {
         }
         for ready in &prepared.kernels {
             self.launch(ready, &work, params)?;
+        }
+        if let Some(left) = &self.left {
+            left.replace(work.leaves);
+            return Ok(());
         }
         for Leaves { field, fold, count, numbers } in &work.leaves {
             self.fold(*fold, numbers, *count, work.output(*field)?)?;
@@ -153,7 +159,7 @@ impl<M: Build> Kernels<M> {
     }
 
     /// What numbers come to, neighbours made one pairwise.
-    fn fold(&self, fold: Fold, leaves: &Array<M>, mut n: usize, result: &Array<M>) -> Result<()> {
+    pub(super) fn fold(&self, fold: Fold, leaves: &Array<M>, mut n: usize, result: &Array<M>) -> Result<()> {
         let precision = self.problem.precision;
         if !self.folds.borrow().contains_key(fold.name()) {
             let text = fold::text(fold, precision)?;

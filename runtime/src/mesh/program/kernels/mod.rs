@@ -3,10 +3,12 @@
 //! ```text
 //! renumbered: the order of elements there; arrays: to the machine and back
 //! prepare: texts and tables of a call -> launch: its arrays, its kernels, one after the other
+//! bring: where these are parts of one, what goes from part to part
 //! work: what they look at and move, counted without a machine
 //! ```
 
 mod arrays;
+mod bring;
 mod launch;
 mod prepare;
 mod renumbered;
@@ -20,6 +22,8 @@ use crate::machine::Machine;
 use crate::{Error, Result};
 pub use arrays::Array;
 use arrays::{Pool, beside};
+use bring::Bringing;
+use launch::Leaves;
 use prepare::{Key, Prepared};
 pub use renumbered::Renumbered;
 use std::cell::RefCell;
@@ -69,6 +73,10 @@ pub struct Kernels<M: Machine> {
     calls: RefCell<HashMap<Key, Rc<Prepared<M>>>>,
     folds: RefCell<HashMap<&'static str, Rc<M::Kernel>>>,
     zero: RefCell<Option<Rc<M::Kernel>>>,
+    /// What the last call would have folded, where somebody else does it.
+    left: Option<RefCell<Vec<Leaves<M>>>>,
+    /// What brings elements of other parts.
+    bringing: Bringing<M>,
 }
 
 impl<M: Build> Kernels<M> {
@@ -98,7 +106,14 @@ impl<M: Build> Kernels<M> {
             calls: RefCell::default(),
             folds: RefCell::default(),
             zero: RefCell::default(),
+            left: None,
+            bringing: Bringing::default(),
         }
+    }
+
+    /// The same, as a part of a program: what it would fold it leaves.
+    pub fn leaving(self) -> Self {
+        Self { left: Some(RefCell::default()), ..self }
     }
 
     /// The same, but somebody reads each kernel before it is built.

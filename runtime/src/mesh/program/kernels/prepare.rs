@@ -86,7 +86,7 @@ impl<M: Build> Kernels<M> {
     }
 
     /// Numbers that no kernel writes; `what` they are.
-    fn upload_numbers(&self, what: &str, numbers: &[i32]) -> Result<Rc<M::Buffer>> {
+    pub(super) fn upload_numbers(&self, what: &str, numbers: &[i32]) -> Result<Rc<M::Buffer>> {
         let mut bytes = bytemuck::cast_slice(numbers).to_vec();
         bytes.resize(bytes.len().next_multiple_of(16).max(16), 0xff);
         let buffer = Rc::new(self.machine.upload(&bytes)?);

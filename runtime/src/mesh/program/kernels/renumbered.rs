@@ -61,6 +61,18 @@ impl Renumbered {
         Ok(Self { bound, users, news, inverse: Mutex::default(), pieces: Mutex::default(), parts })
     }
 
+    /// The order in which the elements of a problem's mesh stand; those of sets that the program does not declare as they are.
+    pub fn ordering(&self, problem: &MeshProblem) -> Ordering {
+        let mut ordering = Ordering::kept(&problem.mesh);
+        for ((_, set), users) in problem.program.mesh.sets.iter().zip(&self.users) {
+            if let Some(number) = problem.mesh.set_named(&set.name) {
+                ordering.orders[number].clone_from(users);
+            }
+        }
+        ordering.cuts = self.parts.as_ref().map(|(_, cuts)| cuts.clone());
+        ordering
+    }
+
     /// The user's numbers of the elements of a set. If zones are named, their elements are counted alone, in the order of these numbers.
     pub(super) fn users_of(&self, set: SetId, zones: Option<Zones>) -> Vec<i32> {
         let users = &self.users[set.index()];

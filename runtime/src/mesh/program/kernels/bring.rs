@@ -1,0 +1,194 @@
+//! Kernels that are a part of several: they fetch what other parts own, from the memory of whichever machine has it.
+
+use super::super::parts::{ByPart, Folding, Message};
+use super::arrays::Array;
+use super::{Kernels, narrow};
+use crate::build::Build;
+use crate::machine::{Arg, Launch, Machine};
+use crate::{Element, Error, Result};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+use stencilc_compiler::cuda;
+use stencilc_compiler::ir::mesh::Zones;
+use stencilc_compiler::ir::{Handle, Levels, Place, SetId, Stored, VariableId};
+use stencilc_compiler::kernel;
+use stencilc_compiler::kernel::machine::bring_rows;
+
+/// Threads of a block.
+const THREADS: u32 = 128;
+
+/// The most blocks along y.
+const BLOCKS: usize = 65_535;
+
+/// Which numbers go where: pairs of where each goes and where it comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Pairs {
+    /// Those of a message, of fields that lie so.
+    Message(usize, Place, Stored),
+    /// Those of a part that are to be folded, of some zones of a set, so many of each element.
+    Fold(usize, SetId, Option<Zones>, usize),
+}
+
+/// A table of pairs on a machine, and how many there are.
+type Table<M> = Rc<(Rc<<M as Machine>::Buffer>, usize)>;
+
+/// Kernels that bring numbers of a type, and the tables that they take.
+pub(super) struct Bringing<M: Machine> {
+    kernels: RefCell<BTreeMap<&'static str, Rc<M::Kernel>>>,
+    tables: RefCell<HashMap<Pairs, Table<M>>>,
+}
+
+impl<M: Machine> Default for Bringing<M> {
+    fn default() -> Self {
+        Self { kernels: RefCell::default(), tables: RefCell::default() }
+    }
+}
+
+/// How the numbers of a field lie in a part: where the numbers of an element are on its first level, and how far it is to the next.
+struct Lie<'a> {
+    /// By the user's number, that of the machine.
+    news: &'a [u32],
+    together: usize,
+    groups: usize,
+    chunks: stencilc_compiler::mesh::Chunks,
+}
+
+impl Lie<'_> {
+    /// Where the numbers of an element are on the first level.
+    fn of(&self, user: u32) -> impl Iterator<Item = usize> {
+        let new = self.news[user as usize] as usize;
+        let group = move |group| self.chunks.number([0, group, new]) * self.together;
+        (0..self.groups).map(group).flat_map(|first| first..first + self.together)
+    }
+
+    fn level_apart(&self) -> usize {
+        (self.chunks.number([1, 0, 0]) - self.chunks.number([0, 0, 0])) * self.together
+    }
+}
+
+impl<M: Build> ByPart for Kernels<M> {
+    fn look_at(&self, other: &Self) -> Result<()> {
+        self.machine.look_at(&other.machine)
+    }
+
+    fn wait_for(&self, other: &Self) -> Result<()> {
+        self.machine.wait_for(&other.machine)
+    }
+
+    fn record_together(parts: &[Self], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<M::Recording>> {
+        let machines: Vec<&M> = parts.iter().map(Kernels::machine).collect();
+        if parts.iter().all(|part| part.records) { M::record_together(&machines, work) } else { Ok(None) }
+    }
+
+    fn replay_together(parts: &[Self], recording: &M::Recording) -> Result<()> {
+        let machines: Vec<&M> = parts.iter().map(Kernels::machine).collect();
+        M::replay_together(&machines, recording)
+    }
+
+    fn bring(
+        &self,
+        variable: VariableId,
+        message: &Message,
+        to: &Array<M>,
+        other: &Self,
+        from: &Array<M>,
+    ) -> Result<()> {
+        let own = &self.problem.program.program.variables[variable];
+        let (Some(here), Some(there)) = (self.lie(own.place, own.stored), other.lie(own.place, own.stored)) else {
+            return Ok(());
+        };
+        let table = self.table(Pairs::Message(message.number, own.place, own.stored), || {
+            let numbers =
+                |&[to, from]: &[u32; 2]| here.of(to).zip(there.of(from)).map(|(to, from)| [to as i32, from as i32]);
+            message.places.iter().flat_map(numbers).collect()
+        })?;
+        let levels = if own.place.levels == Levels::None { 1 } else { own.place.levels.count(self.problem.levels) };
+        let apart = [&here, &there].map(Lie::level_apart);
+        self.bring_numbers(&table, [to, from], other, apart, levels)
+    }
+
+    fn fold_together(parts: &[Self], folding: &Folding, buffers: &[&Array<M>]) -> Result<()> {
+        let (Some(first), Some(result)) = (parts.first(), buffers.first()) else { return Ok(()) };
+        let levels = folding.levels;
+        let all = first.array(result.element, folding.count)?;
+        for (number, (part, ranks)) in parts.iter().zip(&*folding.ranks).enumerate() {
+            let left = part.left.as_ref().map(RefCell::borrow);
+            let own = left.as_ref().and_then(|left| left.iter().find(|own| own.field == folding.field));
+            let own = own.ok_or_else(|| Error::check("a part left nothing to fold"))?;
+            let table = first.table(Pairs::Fold(number, folding.set, folding.zones, levels), || {
+                ranks.iter().map(|pair| pair.map(|rank| (rank as usize * levels) as i32)).collect()
+            })?;
+            first.bring_numbers(&table, [&all, &own.numbers], part, [1, 1], levels)?;
+        }
+        first.fold(folding.fold, &all, folding.count, result)
+    }
+}
+
+impl<M: Build> Kernels<M> {
+    /// How the numbers of a field lie; nothing of one that is on no set.
+    fn lie(&self, place: Place, stored: Stored) -> Option<Lie<'_>> {
+        let home = place.home?;
+        let together = self.choices.layout.together(home, stored, self.problem.precision);
+        let size = self.renumbered.bound.size(home.set);
+        let chunks = self.choices.layout.chunks(place, together, [size, self.problem.levels]);
+        let news = &self.renumbered.news[home.set.index()];
+        Some(Lie { news, together, groups: home.width as usize / together, chunks })
+    }
+
+    /// A table of pairs.
+    fn table(&self, pairs: Pairs, make: impl FnOnce() -> Vec<[i32; 2]>) -> Result<Table<M>> {
+        if let Some(known) = self.bringing.tables.borrow().get(&pairs) {
+            return Ok(Rc::clone(known));
+        }
+        let numbers = make();
+        let buffer = self.upload_numbers("a table of what other parts own", bytemuck::cast_slice(&numbers))?;
+        let table = Rc::new((buffer, numbers.len()));
+        self.bringing.tables.borrow_mut().insert(pairs, Rc::clone(&table));
+        Ok(table)
+    }
+
+    /// Brings numbers to an array here from one of another part: on each level those of a table.
+    fn bring_numbers(
+        &self,
+        table: &Table<M>,
+        [to, from]: [&Array<M>; 2],
+        other: &Self,
+        apart: [usize; 2],
+        levels: usize,
+    ) -> Result<()> {
+        let (buffer, count) = &**table;
+        if *count == 0 || levels == 0 {
+            return Ok(());
+        }
+        let kernel = self.bringer(to.element)?;
+        let arguments = [
+            Arg::Pointer(self.machine.address(to.buffer()?, 0)),
+            Arg::I64(apart[0] as i64),
+            Arg::Pointer(other.machine.address(from.buffer()?, 0)),
+            Arg::I64(apart[1] as i64),
+            Arg::Pointer(self.machine.address(buffer, 0)),
+            Arg::I32(narrow(*count)?),
+            Arg::I32(narrow(levels)?),
+        ];
+        let blocks = [narrow(count.div_ceil(THREADS as usize))? as u32, levels.min(BLOCKS) as u32, 1];
+        self.machine.launch(&kernel, &Launch::new(blocks, [THREADS, 1, 1]), &arguments)
+    }
+
+    /// The kernel that brings numbers of a type.
+    fn bringer(&self, element: Element) -> Result<Rc<M::Kernel>> {
+        if let Some(known) = self.bringing.kernels.borrow().get(element.name()) {
+            return Ok(Rc::clone(known));
+        }
+        let in_kernels = match element {
+            Element::F32 => kernel::Element::F32,
+            Element::F64 => kernel::Element::F64,
+            Element::I32 => kernel::Element::I32,
+            Element::Bool => kernel::Element::U8,
+        };
+        let code = bring_rows(&format!("bring_{}", element.name()), THREADS, in_kernels);
+        let kernel = Rc::new(self.build(&code.name, &cuda::text(&code)?)?);
+        self.bringing.kernels.borrow_mut().insert(element.name(), Rc::clone(&kernel));
+        Ok(kernel)
+    }
+}

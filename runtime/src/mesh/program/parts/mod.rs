@@ -1,0 +1,341 @@
+//! A program over a mesh on several devices: each owns some elements of every set, and computes what is written there.
+//!
+//! ```text
+//! owners: who owns which element -> cut: the mesh of each part, who brings what from whom <- reach: what stencils look at
+//! mod: as one backend, whose buffers have a part on each device -> script: what the program does, with elements that are brought
+//!                                                               -> cpu, and `bring` beside the kernels: how a backend gets them
+//! ```
+//!
+//! The driver above and the backends below know of no parts, as on grids ([`crate::program::parts`]). Every value is computed by
+//! one device, in the order and from the values that a single device would have, so the bits do not depend on how many there are.
+
+mod cpu;
+mod cut;
+mod owners;
+mod reach;
+mod script;
+#[cfg(test)]
+mod tests;
+
+use super::MeshScript;
+use super::cpu::Interpreter;
+use crate::array::Data;
+use crate::driver::{Arrays, Backend, Computed, Script};
+use crate::error::{Error, Result};
+pub use cut::{Cut, Elements, Message, Part};
+pub use owners::Owners;
+use script::PartsScript;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+use stencilc_compiler::ir::mesh::{Fold, How, Zones};
+use stencilc_compiler::ir::{FieldId, Handle, SetId, VariableId};
+use stencilc_compiler::mesh::Chain;
+
+/// A backend that can have a part of a program over a mesh. What it would fold it leaves to [`ByPart::fold_together`].
+pub trait ByPart: Backend + Sized {
+    /// Lets it look at what another part holds.
+    ///
+    /// # Errors
+    /// There is no way from one machine to the other.
+    fn look_at(&self, other: &Self) -> Result<()>;
+
+    /// Lets what it is asked from now on wait for what another part was asked until now.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn wait_for(&self, other: &Self) -> Result<()>;
+
+    /// Records what all parts are asked by a closure, as [`Backend::record`] does of one.
+    ///
+    /// # Errors
+    /// As there.
+    fn record_together(parts: &[Self], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>>;
+
+    /// Does what was recorded of all parts.
+    ///
+    /// # Errors
+    /// A machine fails.
+    fn replay_together(parts: &[Self], recording: &Self::Recording) -> Result<()>;
+
+    /// Brings elements of another part's buffer of a variable into its own.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn bring(
+        &self,
+        variable: VariableId,
+        message: &Message,
+        to: &Self::Buffer,
+        other: &Self,
+        from: &Self::Buffer,
+    ) -> Result<()>;
+
+    /// Makes one number of those that all parts have left of a stage, by their buffers of it; the first part has it then.
+    ///
+    /// # Errors
+    /// A machine fails.
+    fn fold_together(parts: &[Self], folding: &Folding, buffers: &[&Self::Buffer]) -> Result<()>;
+}
+
+/// A reduction over all parts.
+pub struct Folding {
+    /// The field of the number.
+    pub field: FieldId,
+    /// How numbers become one.
+    pub fold: Fold,
+    /// Over whose elements it goes.
+    pub set: SetId,
+    /// Over which zones of them.
+    pub zones: Option<Zones>,
+    /// Numbers of an element: levels that are computed.
+    pub levels: usize,
+    /// Numbers in all.
+    pub count: usize,
+    /// By part, of each element that it owns: how many come before it among all, and among those of the part.
+    pub ranks: Arc<Ranks>,
+}
+
+/// By part, of each element that it owns: how many come before it among all, and among those of the part.
+pub type Ranks = Vec<Vec<[u32; 2]>>;
+
+/// What reductions go over: the elements of a set, or of some of its zones.
+type Over = (SetId, Option<Zones>);
+
+/// Computes a program by parts.
+pub struct Parts<B: ByPart> {
+    cut: Cut,
+    script: Arc<PartsScript>,
+    backends: Vec<B>,
+    /// Parts of which one brings elements of the other.
+    neighbours: BTreeSet<(usize, usize)>,
+    /// Who is who in reductions, by set and zones.
+    ranks: Vec<(Over, Arc<Ranks>)>,
+}
+
+impl Parts<Interpreter> {
+    /// By the interpreter.
+    ///
+    /// # Errors
+    /// None, but that there could be some of other backends.
+    pub fn interpreted(cut: Cut) -> Result<Self> {
+        let backend = |part: &Part| Interpreter::new(Arc::clone(&part.problem)).leaving();
+        let backends = cut.parts.iter().map(backend).collect();
+        Self::new(cut, backends, &|_| false)
+    }
+}
+
+impl<B: ByPart> Parts<B> {
+    /// By a backend for each part of a cut, which computes the same chains as one kernel as the others.
+    ///
+    /// # Errors
+    /// The machines of two neighbours do not reach each other.
+    pub fn new(cut: Cut, backends: Vec<B>, merges: &dyn Fn(&Chain) -> bool) -> Result<Self> {
+        Self::of(MeshScript::new(&cut.whole, merges), cut, backends)
+    }
+
+    /// The same, where what is given stays there to the end.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn keeping_inputs(cut: Cut, backends: Vec<B>, merges: &dyn Fn(&Chain) -> bool) -> Result<Self> {
+        Self::of(MeshScript::new(&cut.whole, merges).keeping_inputs(), cut, backends)
+    }
+
+    fn of(script: MeshScript, cut: Cut, backends: Vec<B>) -> Result<Self> {
+        let script = Arc::new(PartsScript::new(script, Arc::clone(&cut.foreign)));
+        let neighbours: BTreeSet<(usize, usize)> = cut.messages.iter().map(|own| (own.to, own.from)).collect();
+        let mut ranks: Vec<(Over, Arc<Ranks>)> = Vec::new();
+        for stencil in &cut.whole.program.stencils {
+            let key = (stencil.set(), stencil.stencil.zones);
+            let folds = stencil.writes.iter().any(|write| matches!(write.how, How::Reduce(_)));
+            if folds && ranks.iter().all(|(own, _)| *own != key) {
+                ranks.push((key, Arc::new(ranked(&cut, key))));
+            }
+        }
+        for &(to, from) in &neighbours {
+            backends[to].look_at(&backends[from])?;
+        }
+        if !ranks.is_empty() {
+            backends[1..].iter().try_for_each(|other| backends[0].look_at(other))?;
+        }
+        Ok(Self { cut, script, backends, neighbours, ranks })
+    }
+
+    /// What computes each part.
+    pub fn backends(&self) -> &[B] {
+        &self.backends
+    }
+
+    /// Lets parts that are neighbours wait for each other.
+    fn meet(&self) -> Result<()> {
+        self.neighbours.iter().try_for_each(|&(to, from)| self.backends[to].wait_for(&self.backends[from]))
+    }
+
+    /// The set that a variable is on, and how its numbers lie in the user's order: of an element, and of so many levels. Nothing of one that
+    /// is on none.
+    fn shape(&self, variable: VariableId) -> Option<(SetId, [usize; 2])> {
+        let whole = &self.cut.whole;
+        let place = whole.program.program.variables[variable].place;
+        let home = place.home?;
+        Some((home.set, [home.width as usize, place.levels.count(whole.levels)]))
+    }
+
+    /// The reductions of a stage whose numbers somebody wants.
+    fn foldings(&self, stage: &Computed, writes: &[(FieldId, &Vec<B::Buffer>)]) -> Result<Vec<Folding>> {
+        let (whole, call) = (&self.cut.whole, self.script.call(stage.stage));
+        let mut all = Vec::new();
+        for stencil in whole.stages(call.stencil) {
+            for (store, write) in stencil.stores() {
+                let How::Reduce(fold) = write.how else { continue };
+                if writes.iter().all(|(field, _)| *field != store.field) {
+                    continue;
+                }
+                let (set, zones) = (stencil.set(), stencil.stencil.zones);
+                let ranks = self.ranks.iter().find(|(own, _)| *own == (set, zones)).map(|(_, ranks)| Arc::clone(ranks));
+                let ranks = ranks.ok_or_else(|| Error::check("a reduction is over nobody's elements"))?;
+                let Range { start, end } = whole.computed(call.stencil, &stage.params)?;
+                let (levels, field) = (end - start, store.field);
+                let count = whole.bound.range(set, zones).len() * levels;
+                all.push(Folding { field, fold, set, zones, levels, count, ranks });
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Of each element that a part owns, how many of some zones come before it among all, and among those of the part.
+fn ranked(cut: &Cut, (set, zones): Over) -> Ranks {
+    let is_in = |user: u32| zones.is_none_or(|zones| zones.contain(cut.whole.bound.zone(set, user as usize)));
+    let mut before = Vec::new();
+    let mut count = 0_u32;
+    for user in 0..cut.whole.bound.size(set) as u32 {
+        before.push(count);
+        count += u32::from(is_in(user));
+    }
+    let of_part = |part: &Part| {
+        let own = &part.elements[set.index()];
+        let mut is_owned = vec![false; own.users.len()];
+        own.owned.iter().for_each(|&place| is_owned[place as usize] = true);
+        let there = own.users.iter().zip(is_owned).filter(|(user, _)| is_in(**user));
+        let owned = (0..).zip(there).filter(|(_, (_, is_owned))| *is_owned);
+        owned.map(|(rank, (&user, _))| [before[user as usize], rank]).collect()
+    };
+    cut.parts.iter().map(of_part).collect()
+}
+
+/// Copies the numbers of elements, of `width` each on so many levels, from places among so many elements to places among others.
+fn put(
+    from: (&Data, usize),
+    to: (&mut Data, usize),
+    [width, levels]: [usize; 2],
+    places: impl Iterator<Item = [usize; 2]> + Clone,
+) {
+    fn each<T: Copy>(from: &[T], to: &mut [T], width: usize, starts: impl Iterator<Item = [usize; 2]>) {
+        starts.for_each(|[first, place]| to[place..place + width].copy_from_slice(&from[first..first + width]));
+    }
+    let sizes = [from.1, to.1];
+    let starts = (0..levels).flat_map(|level| {
+        places
+            .clone()
+            .map(move |[first, place]| [level * sizes[0] + first, level * sizes[1] + place].map(|at| at * width))
+    });
+    match (from.0, to.0) {
+        (Data::F32(from), Data::F32(to)) => each(from, to, width, starts),
+        (Data::F64(from), Data::F64(to)) => each(from, to, width, starts),
+        (Data::I32(from), Data::I32(to)) => each(from, to, width, starts),
+        (Data::Bool(from), Data::Bool(to)) => each(from, to, width, starts),
+        // Both are of one variable.
+        (Data::F32(_) | Data::F64(_) | Data::I32(_) | Data::Bool(_), _) => {}
+    }
+}
+
+impl<B: ByPart> Backend for Parts<B> {
+    type Buffer = Vec<B::Buffer>;
+    type Recording = B::Recording;
+
+    fn script(&self) -> Arc<dyn Script> {
+        Arc::<PartsScript>::clone(&self.script)
+    }
+
+    fn load(&self, variable: VariableId, data: &Data) -> Result<Self::Buffer> {
+        let parts = self.backends.iter().zip(&self.cut.parts);
+        let load = |(backend, part): (&B, &Part)| {
+            let Some((set, shape)) = self.shape(variable) else { return backend.load(variable, data) };
+            let users = &part.elements[set.index()].users;
+            let mut own = Data::fresh(data.element(), users.len() * shape[0] * shape[1]);
+            let places = users.iter().enumerate().map(|(place, &user)| [user as usize, place]);
+            put((data, self.cut.whole.bound.size(set)), (&mut own, users.len()), shape, places);
+            backend.load(variable, &own)
+        };
+        parts.map(load).collect()
+    }
+
+    fn read(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<Data> {
+        let Some((set, shape)) = self.shape(variable) else { return self.backends[0].read(variable, &buffer[0]) };
+        let mut all = self.script.fresh(variable);
+        let size = self.cut.whole.bound.size(set);
+        for ((backend, buffer), part) in self.backends.iter().zip(buffer).zip(&self.cut.parts) {
+            let Elements { users, owned } = &part.elements[set.index()];
+            let places = owned.iter().map(|&place| [place as usize, users[place as usize] as usize]);
+            put((&backend.read(variable, buffer)?, users.len()), (&mut all, size), shape, places);
+        }
+        Ok(all)
+    }
+
+    fn fill_halo(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<()> {
+        let Some((set, _)) = self.shape(variable) else { return Ok(()) };
+        let mut messages = self.cut.messages.iter().filter(|message| message.set == set).peekable();
+        if messages.peek().is_none() {
+            return Ok(());
+        }
+        self.meet()?;
+        for message in messages {
+            let &Message { to, from, .. } = message;
+            self.backends[to].bring(variable, message, &buffer[to], &self.backends[from], &buffer[from])?;
+        }
+        // Nobody changes what a neighbour still fetches.
+        self.meet()
+    }
+
+    fn copy(&self, from: &Self::Buffer, to: &Self::Buffer) -> Result<()> {
+        self.backends.iter().zip(from.iter().zip(to)).try_for_each(|(backend, (from, to))| backend.copy(from, to))
+    }
+
+    fn compute(&self, stage: &Computed, arrays: Arrays<Self::Buffer>) -> Result<()> {
+        if stage.times != 1 {
+            return Err(Error::check("parts are computed step after step"));
+        }
+        for (part, backend) in self.backends.iter().enumerate() {
+            let reads: Vec<(FieldId, &B::Buffer)> =
+                arrays.reads.iter().map(|(field, buffer)| (*field, &buffer[part])).collect();
+            let writes: Vec<(FieldId, &B::Buffer)> =
+                arrays.writes.iter().map(|(field, buffer)| (*field, &buffer[part])).collect();
+            backend.compute(stage, Arrays { reads: &reads, writes: &writes })?;
+        }
+        let foldings = self.foldings(stage, arrays.writes)?;
+        let (Some((first, others)), false) = (self.backends.split_first(), foldings.is_empty()) else { return Ok(()) };
+        others.iter().try_for_each(|other| first.wait_for(other))?;
+        for folding in &foldings {
+            let own = arrays.writes.iter().find(|(field, _)| *field == folding.field);
+            let buffers: Vec<&B::Buffer> = own.iter().flat_map(|(_, buffer)| buffer.iter()).collect();
+            B::fold_together(&self.backends, folding, &buffers)?;
+        }
+        // Nobody changes what the first still fetches.
+        others.iter().try_for_each(|other| other.wait_for(first))
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.backends.iter().try_for_each(Backend::wait)
+    }
+
+    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>> {
+        // What a reduction over nothing comes to is written from here.
+        let is_empty = |((set, zones), _): &(Over, _)| self.cut.whole.bound.range(*set, *zones).is_empty();
+        if self.ranks.iter().any(is_empty) { Ok(None) } else { B::record_together(&self.backends, work) }
+    }
+
+    fn replay(&self, recording: &Self::Recording) -> Result<()> {
+        B::replay_together(&self.backends, recording)
+    }
+}

@@ -1,0 +1,95 @@
+//! Programs over meshes that are cut into parts, as several devices have them: every way against the interpreter, which cuts nothing.
+
+use super::mesh::{Expected, Way};
+use super::{Subject, Verdict, overwritten};
+use crate::build::Build;
+use crate::driver::Driver;
+use crate::emulate::Source;
+use crate::mesh::order::Ordering;
+use crate::mesh::program::MeshProblem;
+use crate::mesh::program::kernels::{Kernels, Maker, Renumbered};
+use crate::mesh::program::parts::{Cut, Owners, Parts};
+use crate::program::kernels::Text;
+use crate::{Error, Result};
+use std::rc::Rc;
+use std::sync::Arc;
+use stencilc_compiler::mesh::MeshChoices;
+
+/// A program over a mesh in the parts of owners, which one machine computes.
+pub struct OverMeshInParts<'a> {
+    /// The program, the mesh and the numbers.
+    pub problem: &'a Arc<MeshProblem>,
+    /// What it leaves where it is not cut.
+    pub expected: &'a Expected,
+    /// Who owns which element.
+    pub owners: Owners,
+}
+
+impl OverMeshInParts<'_> {
+    /// What comes of it where the interpreter computes the parts.
+    ///
+    /// # Errors
+    /// There is not enough memory.
+    pub fn interpreted(&self) -> Result<Verdict> {
+        let parts = Parts::interpreted(Cut::new(Arc::clone(self.problem), &self.owners)?)?;
+        let mut driver = Driver::new(parts).given()?;
+        driver.finish()?;
+        self.expected.judged(self.problem, &driver, true)
+    }
+}
+
+/// A way in which parts are computed, and the kernels that are known before anything is.
+pub struct Planned {
+    cut: Cut,
+    choices: MeshChoices,
+    renumbered: Vec<Arc<Renumbered>>,
+    texts: Vec<Text>,
+}
+
+impl Subject for OverMeshInParts<'_> {
+    type Way = Way;
+    type Planned = Planned;
+
+    fn plan(&self, Way { renumbered, choices }: &Way) -> Result<Planned> {
+        let (cut, choices) = Cut::new(Arc::clone(self.problem), &self.owners)?.chosen(*choices);
+        let ordering: Ordering = renumbered.ordering(self.problem);
+        let (mut all, mut texts) = (Vec::new(), Vec::new());
+        for (number, part) in cut.parts().iter().enumerate() {
+            let renumbered = Renumbered::new(&part.problem, &cut.ordering(number, &ordering))?;
+            texts.extend(renumbered.texts(&part.problem, &choices)?);
+            all.push(Arc::new(renumbered));
+        }
+        Ok(Planned { cut, choices, renumbered: all, texts })
+    }
+
+    fn texts<'a>(&self, planned: &'a Planned) -> Vec<Source<'a>> {
+        planned.texts.iter().map(|Text { name, text }| Source { name, text }).collect()
+    }
+
+    fn run<M: Build>(&self, planned: &Planned, machine: &Arc<M>, maker: &Rc<Maker<M>>) -> Result<Verdict> {
+        let Planned { cut, choices, renumbered, .. } = planned;
+        let backends = cut.parts().iter().zip(renumbered).map(|(part, renumbered)| {
+            let problem = Arc::clone(&part.problem);
+            let kernels = Kernels::new(problem, Arc::clone(machine), *choices, Arc::clone(renumbered));
+            kernels.made_by(Rc::clone(maker)).leaving().watched()
+        });
+        let backend = Parts::keeping_inputs(cut.clone(), backends.collect(), &|chain| cut.merges(chain, *choices))?;
+        let mut driver = Driver::new(&backend).given()?;
+        driver.finish()?;
+        let verdict = self.expected.judged(self.problem, &driver, choices.strategy.is_ordered())?;
+        let initial = &self.problem.initial;
+        let mut own = overwritten(&driver, |variable| {
+            initial.get(&variable).ok_or_else(|| Error::check("an input is held that was not given"))
+        })?;
+        for kernels in backend.backends() {
+            own.extend(kernels.damage()?);
+        }
+        Ok(match verdict {
+            Verdict::Failed { order, mismatches, damage } => {
+                Verdict::Failed { order, mismatches, damage: [damage, own].concat() }
+            }
+            verdict if own.is_empty() => verdict,
+            _ => Verdict::of(0, Vec::new(), own),
+        })
+    }
+}
