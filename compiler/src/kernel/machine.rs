@@ -330,6 +330,37 @@ impl Around {
     }
 }
 
+/// Copies columns of a field from another one of it, whose columns and levels lie elsewhere: `columns` are pairs of where each goes and where
+/// it comes from.
+pub fn bring_rows(name: &str, threads: u32, element: Element) -> Kernel {
+    let mut own = Builder::new(
+        name,
+        threads,
+        "Brings columns of a neighbour: columns are pairs of where each goes and where it comes from.",
+    );
+    let kind = Type::one(element);
+    let field = own.aliased("field", kind, true);
+    let plane = own.number("plane", Type::I64);
+    let other = own.aliased("other", kind, false);
+    let other_plane = own.number("other_plane", Type::I64);
+    let columns = own.aliased("columns", Type::I32, false);
+    let column_count = own.number("column_count", Type::I32);
+    let level_count = own.number("level_count", Type::I32);
+    let column = own.name("column", Term::thread_of_launch(threads));
+    own.leave_if(column.is(Relation::Ge, column_count));
+    let [to, from] = [("to", 0), ("from", 1)].map(|(wish, part)| {
+        let place = own.term(columns.at(2.times(column).plus(part)));
+        own.name(wish, place)
+    });
+    let (first, all) = (Coordinate::Block.along(Axis::Y), own.coordinate(Coordinate::Blocks, Axis::Y));
+    own.each("level", (first, level_count, Step::By(all)), Unroll::Free, |own, level| {
+        let place = |column: ValueId, plane: ValueId| column.to(Type::I64).plus(level.to(Type::I64).times(plane));
+        let value = own.name("value", other.at(place(from, other_plane)));
+        own.store(field, place(to, plane), value);
+    });
+    simplify(own.finish())
+}
+
 /// The first of the places of a thread that has so many, and how far they are apart: by as many threads as a block of the launch has,
 /// not as it may have.
 fn first_place(own: &mut Builder, per_thread: usize) -> (ValueId, ValueId) {

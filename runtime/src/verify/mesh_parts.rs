@@ -9,7 +9,7 @@ use crate::mesh::order::Ordering;
 use crate::mesh::program::MeshProblem;
 use crate::mesh::program::kernels::{Kernels, Maker, Renumbered};
 use crate::mesh::program::parts::{Cut, Owners, Parts};
-use crate::program::kernels::Text;
+use crate::program::planned::Text;
 use crate::{Error, Result};
 use std::rc::Rc;
 use std::sync::Arc;
