@@ -8,7 +8,8 @@ fn the_header_is_what_cbindgen_makes() {
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
     let mut sources: Vec<_> = std::fs::read_dir(root.join("src")).unwrap().map(|file| file.unwrap().path()).collect();
     // In the order in which they are read best; others have nothing for C.
-    let place = |path: &Path| ["status.rs", "stencil.rs", "array.rs", "call.rs"].iter().position(|name| path.ends_with(name));
+    let place =
+        |path: &Path| ["status.rs", "stencil.rs", "array.rs", "call.rs"].iter().position(|name| path.ends_with(name));
     sources.retain(|path| !path.ends_with("lib.rs"));
     sources.sort_by_key(|path| (place(path).unwrap_or(usize::MAX), path.clone()));
     let builder = sources.iter().fold(cbindgen::Builder::new().with_config(config), |all, file| all.with_src(file));

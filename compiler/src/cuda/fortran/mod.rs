@@ -100,6 +100,9 @@ struct Texts {
 /// The widest that lists become.
 const WIDTH: usize = 100;
 
+/// The longest name of a stencil: what C calls its launcher stands in a line.
+const LONGEST: usize = 80;
+
 /// The module of the launcher that was built of a plan. `defaults` are the values of parameters that have one, by their names; `words`
 /// are options that `build` was given beside those of the kernel.
 ///
@@ -113,6 +116,13 @@ pub fn fortran(
 ) -> Result<Fortran, Refusal> {
     plain(plan)?;
     let stencil = &plan.stencil;
+    if stencil.name.len() > LONGEST {
+        return Err(Refusal::new(format!(
+            "the name of stencil `{}` is longer than a line of Fortran has room for",
+            stencil.name
+        ))
+        .help("give it a name of at most 80 characters"));
+    }
     if !stencil.fields.iter().any(|(_, field)| field.place.horizontal) {
         return Err(Refusal::new(format!(
             "no field of stencil `{}` has columns, so no array says how many there are",
@@ -247,13 +257,13 @@ fn array(name: String, field: &ir::Field, precision: Precision, is_written: bool
     let first = vec!["1"; axes.len()].join(", ");
     let second = |along: usize| {
         let index = |axis: usize| match axis == along {
-            true => format!("min(2, size({name}, {}))", axis + 1),
+            true => format!("min(2, size({name}, {})) &\n          ", axis + 1),
             false => "1".to_owned(),
         };
         (0..axes.len()).map(index).collect::<Vec<_>>().join(", ")
     };
     let places = std::iter::once(first.clone()).chain((0..axes.len()).map(second));
-    let places: Vec<String> = places.map(|index| format!("c_loc({name}({index}))")).collect();
+    let places: Vec<String> = places.map(|index| format!("c_loc({name}( &\n          {index}))")).collect();
     Field {
         c_type,
         intent: if is_written { "inout" } else { "in" },
@@ -279,8 +289,10 @@ fn number(name: String, param: &Param, own: &Parameter, default: Option<Value>) 
     };
     let default = default.map(|value| match value {
         Value::Bool(value) => format!("{}_c_int", i32::from(value)),
-        // A literal has no sign, and the smallest number no positive one.
-        Value::Int(i32::MIN) => format!("-{}_c_int - 1_c_int", i32::MAX),
+        // To Fortran, the smallest number is out of range where it is written down.
+        Value::Int(i32::MIN) => {
+            format!("-{}_c_int\n      stencilc_args%{name} = stencilc_args%{name} - 1_c_int", i32::MAX)
+        }
         Value::Int(value) => format!("{value}_c_int"),
         Value::Real(value) if is_single => format!("{:e}_c_float", value as f32),
         Value::Real(value) => format!("{value:e}_c_double"),
