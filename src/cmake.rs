@@ -4,6 +4,7 @@ use crate::build::{will_write, write};
 use crate::terminal;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use stencilc_runtime::files::trust;
 use stencilc_runtime::{Error, Result, nvrtc};
 
 /// The package, and whether a version of it suits.
@@ -34,7 +35,11 @@ pub fn cmake(args: &Args, json: bool) -> Result<()> {
             )
             .help("give a folder: -o DIR")
         })?;
-        Ok(home.join(format!("cmake-{}", env!("CARGO_PKG_VERSION"))))
+        let folder = home.join(format!("cmake-{}", env!("CARGO_PKG_VERSION")));
+        // CMake executes what is in it, so nobody else may have put anything there.
+        let failed = |error| Error::input(format!("the folder `{}` cannot be made: {error}", folder.display()));
+        trust::make_folder(&folder).map_err(failed)?;
+        trust::check_folder(&folder, &home)
     };
     let folder = args.output.clone().map_or_else(kept, Ok)?;
     let folder = std::path::absolute(&folder).unwrap_or(folder);

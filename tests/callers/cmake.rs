@@ -3,7 +3,8 @@
 use super::{done, is_there, output};
 use crate::common::folder::{Folder, text};
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 /// A folder with the package, and its path; nothing if there is no CMake.
 fn package() -> Option<(Folder, String)> {
@@ -153,6 +154,11 @@ fn the_package_is_written_where_it_is_asked_for() {
     assert!(folder.json("cmake -o cmake --json")["folder"].as_str().unwrap().ends_with("/cmake"));
     assert!(folder.refused("cmake -o text.npy").contains("is a file"));
     assert!(folder.refused("cmake --type x=f32").contains("reads none"));
+    // CMake executes what is in the folder that is kept, so that others may not write there.
+    let kept = PathBuf::from(folder.done("cmake").trim_end());
+    fs::set_permissions(&kept, fs::Permissions::from_mode(0o777)).unwrap();
+    let told = folder.refused("cmake");
+    assert!(told.contains(kept.to_str().unwrap()), "{told}");
 }
 
 #[test]

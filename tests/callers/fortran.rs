@@ -147,14 +147,14 @@ fn program(problem: &Problem, arrays: &[Array], is_section: bool) -> String {
 /// Calls a stencil from Fortran, and compares. It is in a file of that name, or comes along.
 fn call(file: &str, text: Option<&str>, stencil: &Stencil, precision: Precision, options: &[&str]) {
     let name = &stencil.name;
-    let grid = Grid::rows(19, 13, 7);
+    let grid = Grid::rows(23, 21, 13);
     let problem = problem(stencil, precision, grid, &[]);
     let expected = expect(&problem, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"));
     let folder = Folder::new();
     if let Some(text) = text {
         fs::write(folder.path(file), text).unwrap();
     }
-    let of_grid = if stencil.sweeps.is_empty() { "" } else { "--grid 19x13x7" };
+    let of_grid = if stencil.sweeps.is_empty() { "" } else { "--grid 23x21x13" };
     let precise = precision.name();
     folder.done(&format!("build {file} --stencil {name} --precision {precise} {of_grid} --fortran --host -o made"));
     let made = folder.path("made");
