@@ -6,7 +6,7 @@
 //! status     what goes wrong, panics and forks
 //! stencil    texts: what they declare, and how they are to be computed
 //! array      arrays of somebody's     call   stencils that are bound to them
-//! text       texts from C
+//! text       texts from C            words  messages in words of C
 //! ```
 
 mod array;
@@ -15,6 +15,7 @@ mod handles;
 mod status;
 mod stencil;
 mod text;
+mod words;
 
 pub use array::StencilcArray;
 pub use call::StencilcCall;

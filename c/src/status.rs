@@ -2,6 +2,7 @@
 //! from one that computes, which have none of its threads.
 
 use crate::text::c_text;
+use crate::words::in_c;
 use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
@@ -96,7 +97,8 @@ fn status_of(fault: Fault) -> StencilcStatus {
 }
 
 fn told(Error { message, help, .. }: &Error) -> String {
-    help.as_ref().map_or_else(|| message.clone(), |help| format!("{message}\nhelp: {help}"))
+    let message = in_c(message);
+    help.as_ref().map_or_else(|| message.clone(), |help| format!("{message}\nhelp: {}", in_c(help)))
 }
 
 fn mistake(panic: &(dyn Any + Send)) -> String {
