@@ -9,6 +9,7 @@ const WORDS: &[(&str, &str)] = &[
     (", or `Job::start`, which brings arrays there", ""),
     ("make another one: `Job::call`", "make another one: stencilc_bind"),
     ("lend it by `Lent::write`", "lend it for STENCILC_WRITE"),
+    ("give one: --set ", "set it by stencilc_set_real, stencilc_set_int or stencilc_set_bool: "),
     ("give --set ", "call stencilc_set_real, stencilc_set_int or stencilc_set_bool: "),
     ("--set ", "stencilc_set_real, stencilc_set_int or stencilc_set_bool: "),
     ("give --grid NIxNJxNK (halo included), or the inputs as arrays", "lend the inputs as arrays"),

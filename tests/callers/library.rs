@@ -110,7 +110,7 @@ const WRONG: &[(&str, &str, &str)] = &[
         "the array of `b` is said to lie on device -7",
     ),
     ("stencilc_lend(call, changed(CHANGED_ROWS), 2)", "CALL", "levels of `b` are 70 elements apart, those of `a` 63"),
-    ("stencilc_bind(valueless, arrays, 2, &another)", "CALL", "stencil `v` needs a value"),
+    ("stencilc_bind(valueless, arrays, 2, &another)", "CALL", "the parameter `alpha` has no value"),
     ("stencilc_lend(NULL, arrays, 2)", "CALL", "the handle is null"),
     ("stencilc_run(NULL)", "CALL", "the handle is null"),
     ("stencilc_run((StencilcCall*)stencil)", "CALL", "the handle is one of a stencil"),
