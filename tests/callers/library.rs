@@ -133,6 +133,16 @@ fn wrong_calls_are_told() {
     assert_eq!(ran(&file, &["gcc", "-std=c99"], &folder), "all was told\n");
 }
 
+#[test]
+fn every_device_changes_arrays_in_place() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/callers/library/ways.c");
+    let expected: String = ["cpu", "native", "emulate"]
+        .iter()
+        .flat_map(|device| [0, 1].map(|which| format!("{device} {which}: 0 wrong\n")))
+        .collect();
+    assert_eq!(ran(&source, &["gcc", "-std=c99", "-ffp-contract=off"], &tempfile::tempdir().unwrap()), expected);
+}
+
 /// Any thread may use the library, and a call that was freed while it runs ends well.
 #[test]
 fn threads_share_calls() {
