@@ -1,5 +1,6 @@
 //! `stencilc build`: a stencil's kernel, launcher and header, and what the kernel costs.
 
+mod callers;
 mod kernels;
 pub mod mesh;
 pub mod mesh_program;
@@ -13,6 +14,7 @@ use crate::input::{self, Input};
 use crate::kernel::Wanted;
 use crate::terminal;
 use crate::tuned::TunedArgs;
+use callers::CallersArgs;
 use serde::Serialize;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -42,6 +44,8 @@ pub struct Args {
     tuned: TunedArgs,
     #[command(flatten)]
     over: MeshArgs,
+    #[command(flatten)]
+    callers: CallersArgs,
     /// The architecture that machine code is for
     #[arg(long, value_name = "ARCH", default_value = ARCH)]
     arch: Arch,
@@ -64,6 +68,9 @@ impl Args {
     /// # Errors
     /// There is no such kernel.
     pub fn plan(&self, input: &Input) -> Result<Plan> {
+        if self.callers.is_given() {
+            return self.kernel.plan_on_plain_arrays(input);
+        }
         self.kernel.plan_or_tuned(input, (!self.tuned.untuned).then_some(&*self.arch))
     }
 }
@@ -81,13 +88,16 @@ pub fn build(args: &Args, json: bool) -> Result<()> {
     let input = input::load(&args.file)?;
     let program = args.of_program.program.as_deref();
     if let Some(program) = program.map(|name| input.mesh_program(name)).transpose()?.flatten() {
+        args.callers.refuse(&program.program.name, "is a program over a mesh")?;
         return mesh_program::build(args, &input, program, json);
     }
     if let Some(program) = program.map(|name| input.program(Some(name), None)).transpose()?.flatten() {
         args.over.refuse()?;
+        args.callers.refuse(&program.name, "is a program")?;
         return program::build(args, &input, program, json);
     }
     if let Some(stencil) = input.mesh_stencil(args.kernel.stencil.as_deref())? {
+        args.callers.refuse(&stencil.stencil.name, "runs over a mesh")?;
         return mesh::build(args, stencil, json);
     }
     args.over.refuse()?;
@@ -100,7 +110,7 @@ pub fn build(args: &Args, json: bool) -> Result<()> {
     if !plan.stencil.prints.is_empty() {
         terminal::note("the kernel leaves out what the stencil prints; `stencilc run` shows it");
     }
-    let built = cuda::build(&plan)?;
+    let built = cuda::build_with(&plan, &args.callers.words())?;
     let kernel = Text { whole: &built.source, name: &built.kernel.name, kernel: &built.kernel.text };
     let folder = args.output.as_deref().unwrap_or(Path::new("."));
     let name = &plan.stencil.name;
@@ -108,9 +118,14 @@ pub fn build(args: &Args, json: bool) -> Result<()> {
     let header = will_write("-o", folder, &format!("{name}.h"))?;
     let host = emulate::Host { stem: name, header: &built.header, source: &built.source };
     let tried = Tried::compile(&[kernel], &args.arch)?.with_host(&host)?;
-    let source = write(&source, built.source.as_bytes())?;
-    let header = write(&header, built.header.as_bytes())?;
-    report(args, &plan, &tried, &[source, header], json)
+    let (others, told) = args.callers.files(&plan, &built)?;
+    let paths = others.iter().map(|own| will_write("-o", folder, &own.name)).collect::<Result<Vec<_>>>()?;
+    let mut files = vec![write(&source, built.source.as_bytes())?, write(&header, built.header.as_bytes())?];
+    for (own, path) in others.iter().zip(&paths) {
+        files.push(write(path, own.text.as_bytes())?);
+    }
+    let told = format!("{}{told}", tried.told(&args.arch));
+    report(args, &plan, &tried, (&files, &told), json)
 }
 
 /// A kernel that is about to be written.
@@ -242,7 +257,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
     Ok(path.to_owned())
 }
 
-fn report(args: &Args, plan: &Plan, tried: &Tried, files: &[PathBuf], json: bool) -> Result<()> {
+fn report(args: &Args, plan: &Plan, tried: &Tried, (files, told): (&[PathBuf], &str), json: bool) -> Result<()> {
     let cost = cost::cost(&plan.stencil, plan.choices.precision);
     let known_grid = plan.known_grid.as_ref();
     if json {
@@ -279,5 +294,5 @@ fn report(args: &Args, plan: &Plan, tried: &Tried, files: &[PathBuf], json: bool
     }
     text.push_str(&format!("\n{}", terminal::table(&rows, &[1])));
     let written: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
-    terminal::print(&format!("{text}wrote {}{}\n", written.join(", "), tried.told(&args.arch)))
+    terminal::print(&format!("{text}wrote {}{told}\n", written.join(", ")))
 }

@@ -3,6 +3,7 @@
 use crate::message::Message;
 use crate::{input, terminal};
 use serde::Serialize;
+use std::path::Path;
 use stencilc_compiler::diagnostic::Severity;
 use stencilc_compiler::ir::Mesh;
 use stencilc_compiler::lower::{Library, Lowered};
@@ -34,6 +35,9 @@ struct Checked {
     /// What a file without stencils has for those that import it.
     #[serde(flatten)]
     library: Own,
+    /// The files that it imports, but for those that come along.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    imports: Vec<String>,
     diagnostics: Vec<Message>,
     /// Why it could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,6 +98,7 @@ fn check_file(file: &str, strict: bool) -> Checked {
                 meshes: Vec::new(),
                 tests: Vec::new(),
                 library: Own::default(),
+                imports: Vec::new(),
                 diagnostics: Vec::new(),
                 error: Some(error.message),
                 errors: 1,
@@ -110,7 +115,9 @@ fn check_file(file: &str, strict: bool) -> Checked {
     }
     terminal::diagnostics(&diagnostics, &source);
     let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error).count();
+    let imports = source.files().skip(1).map(|file| source.file_name(file.start as u32).to_owned());
     Checked {
+        imports: imports.filter(|name| Path::new(name).is_file()).collect(),
         file: file.to_owned(),
         stencils: stencils.into_iter().map(|stencil| stencil.name).collect(),
         programs: programs.into_iter().map(|program| program.name).collect(),

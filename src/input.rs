@@ -98,15 +98,20 @@ pub fn give_types(types: Vec<(String, Stored)>) -> Result<()> {
 
 fn text(file: &str) -> Result<Text> {
     let path = Path::new(file);
-    if file.ends_with(ENDING) || path.exists() {
-        return read(path, file);
-    }
     let own = format!("{file}{ENDING}");
+    // A name has no dot and no slash. So what else lies in the folder, as a program that was made of the stencil, hides nothing.
     if let Some(text) = along(file) {
-        if Path::new(&own).exists() {
-            terminal::note(&format!("`{file}` is the stencil that comes along; `{own}` names the file in this folder"));
+        for other in [format!("./{file}"), own] {
+            if Path::new(&other).is_file() {
+                terminal::note(&format!(
+                    "`{file}` is the stencil that comes along; `{other}` names the file in this folder"
+                ));
+            }
         }
         return Ok(text);
+    }
+    if file.ends_with(ENDING) || path.exists() {
+        return read(path, file);
     }
     // So that a stencil of one's own goes by its name too.
     if Path::new(&own).is_file() {

@@ -5,11 +5,13 @@ use crate::args::{self, Chosen, GridArg, KernelArgs, Pair};
 use crate::input::Input;
 use crate::tuned::Sought;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use stencilc_compiler::analysis::{self, levels};
 use stencilc_compiler::grid::{Adjacency, Grid, Region};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Precision, Program, Stencil};
-use stencilc_compiler::plan::{self, Choices, Plan, Target};
+use stencilc_compiler::plan::{self, Choices, KnownGrid, Plan, Target};
+use stencilc_compiler::storage::Layout;
 use stencilc_compiler::storage::sharing::Sharing;
 use stencilc_compiler::text::ShellWord;
 use stencilc_runtime::bench::hash_of_neighbours;
@@ -113,6 +115,44 @@ impl Wanted {
             }
         };
         Ok(plan)
+    }
+
+    /// The plan of a kernel on arrays that are somebody else's. It takes extents and strides from its arguments; where a thread has to
+    /// know how many levels it sweeps, it is for one grid, whose arrays have no room between rows and levels.
+    ///
+    /// # Errors
+    /// There is no such kernel; or a grid is given where none is needed.
+    pub fn plan_on_plain_arrays(&self, input: &Input) -> Result<Plan> {
+        let stencil = input.stencil(self.stencil.as_deref())?;
+        if !stencil.sweeps.is_empty() && self.grid.is_some() {
+            return self.plan_of_sweeps(input, stencil);
+        }
+        if self.grid.is_some() {
+            return Err(Error::call(
+                "a launcher for the CPU or for Fortran takes extents and strides from its arguments",
+            )
+            .help("leave out --grid: sweeps alone have to know it"));
+        }
+        self.plan(input)
+    }
+
+    fn plan_of_sweeps(&self, input: &Input, stencil: &Stencil) -> Result<Plan> {
+        let choices = self.choices_for(stencil)?;
+        input.warn_of_numbers(stencil, choices.precision);
+        let chosen = Chosen::new(self.grid.as_ref(), self.levels)?;
+        let (Some(grid), None) = (chosen.grid, &chosen.adjacency) else {
+            return Err(Error::call("launchers for the CPU and for Fortran take arrays in rows")
+                .help("give the grid as its extents: --grid NIxNJxNK"));
+        };
+        let prepared = plan::prepare(stencil, choices.precision, choices.contract);
+        let levels_known = !levels::depend_on_params(&prepared);
+        let settings = args::by_name(&self.set, "--set")?;
+        let region = region(&prepared, &choices, grid, None, settings, levels_known)?;
+        let plan = plan::plan(&prepared, &choices, None)?;
+        let (row, outer) = (grid.ni, grid.ni * grid.nj);
+        let layout = Layout::of_arrays(plan.storage.strides(), row, outer, grid.nj, region.i.start);
+        let known = KnownGrid { grid, adjacency: None, region, levels_known, layout: Arc::new(layout) };
+        Ok(plan.knowing(known)?)
     }
 
     /// What is chosen for the calls of a program.

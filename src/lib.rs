@@ -5,6 +5,7 @@ mod args;
 mod bench;
 mod build;
 mod check;
+mod cmake;
 mod completions;
 mod doctor;
 mod drawn;
@@ -94,6 +95,8 @@ enum Command {
     List(list::Args),
     /// Look for what compiling and running need
     Doctor,
+    /// Write what CMake's `find_package(stencilc)` looks for, and print the folder
+    Cmake(cmake::Args),
     /// Print what a shell needs to complete calls
     Completions(completions::Args),
 }
@@ -164,6 +167,7 @@ fn done(Cli { command, types, json }: Cli, start: Instant) -> u8 {
 fn computes(command: &Command) -> bool {
     match command {
         Command::New(_) | Command::Check(_) | Command::List(_) | Command::Doctor | Command::Completions(_) => false,
+        Command::Cmake(_) => false,
         Command::Explain(_)
         | Command::Build(_)
         | Command::Run(_)
@@ -183,7 +187,7 @@ fn computes(command: &Command) -> bool {
 fn reads_sources(command: &Command) -> bool {
     match command {
         Command::New(_) | Command::Grid(_) | Command::Mesh(_) | Command::List(_) => false,
-        Command::Doctor | Command::Completions(_) => false,
+        Command::Doctor | Command::Cmake(_) | Command::Completions(_) => false,
         Command::Check(_) | Command::Explain(_) | Command::Build(_) | Command::Run(_) | Command::Test(_) => true,
         Command::Verify(_) | Command::Bench(_) | Command::Tune(_) | Command::Profile(_) => true,
         Command::Report(_) | Command::Snapshot(_) => true,
@@ -208,6 +212,7 @@ fn dispatch(command: Command, json: bool, start: Instant) -> Result<()> {
         Command::Mesh(args) => mesh::mesh(&args, json),
         Command::List(args) => list::list(&args, json),
         Command::Doctor => doctor::doctor(json),
+        Command::Cmake(args) => cmake::cmake(&args, json),
         Command::Completions(args) => completions::completions(&args, Cli::command()),
     }
 }

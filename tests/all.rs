@@ -4,6 +4,7 @@
 //! They are one executable, since to link one for each subject took longer than most of the tests take.
 
 mod attacks;
+mod callers;
 mod calls;
 mod cells;
 mod chains;

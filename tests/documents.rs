@@ -14,7 +14,7 @@
 //! | `sh` | commands that have to succeed, whatever they print |
 //! | `LANGUAGE from=FILE` | lines that follow each other in a file that the commands wrote |
 //!
-//! `gpu` says that a block is for a GPU: without one, its calls have to be understood. `nvrtc`, `numpy` and `nvcc` say what else a
+//! `gpu` says that a block is for a GPU: without one, its calls have to be understood. `nvrtc`, `numpy`, `nvcc`, `fortran` and `cmake` say what else a
 //! block needs; where that is missing it is not run. `unrun` marks what installs something, or runs the tests. `text` is to be read alone.
 
 use crate::common::process::PROGRAM;
@@ -118,6 +118,8 @@ impl Session {
         let finds = |tool| Command::new(tool).arg("--version").output().is_ok();
         let needs = [
             ("nvrtc", "NVRTC", nvrtc::locate().is_ok()),
+            ("fortran", "gfortran (apt-get install gfortran)", finds("gfortran")),
+            ("cmake", "cmake and gfortran (apt-get install cmake gfortran)", finds("cmake") && finds("gfortran")),
             ("numpy", "NumPy", self.has_numpy),
             ("nvcc", "CUDA toolkit", finds("nvcc")),
         ];
@@ -238,6 +240,11 @@ fn the_readme_does_what_it_says() {
 #[test]
 fn the_tutorial_does_what_it_says() {
     assert!(execute("docs/tutorial.md") >= 23);
+}
+
+#[test]
+fn callers_do_what_the_document_says() {
+    assert!(execute("docs/callers.md") >= 3);
 }
 
 #[test]

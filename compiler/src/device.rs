@@ -9,6 +9,9 @@ use std::collections::BTreeSet;
 /// The operations, with both bodies. `STENCILC_EMULATED` chooses.
 pub const HEADER: &str = sections::HARDWARE;
 
+/// The words and the functions of CUDA C++ on a CPU that need no other threads: what stands before a kernel there.
+pub const CPU: &str = include_str!("../../templates/cpu.h");
+
 /// The names of all operations, in the order of the file.
 pub fn operations() -> Vec<&'static str> {
     sections(File::Hardware).map(|operation| operation.name).collect()

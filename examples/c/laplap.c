@@ -6,6 +6,7 @@
  *     gcc -O2 -ffp-contract=off -I/usr/local/cuda/include laplap.c laplap_kernel.o -L/usr/local/cuda/lib64 -lcudart -lm -lstdc++
  */
 #include "laplap.h"
+#include <cuda_runtime_api.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

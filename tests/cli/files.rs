@@ -208,3 +208,22 @@ fn a_cache_that_others_may_write_to_is_not_used() {
     }
     assert!(is_cached());
 }
+
+#[test]
+fn no_file_hides_a_stencil_that_comes_along() {
+    let folder = Folder::new();
+    // As a program that was linked in this folder, and a folder for what is built.
+    fs::write(folder.path("laplap"), b"\x7fELF\xff").unwrap();
+    fs::create_dir(folder.path("hdiff")).unwrap();
+    let output = folder.run("check laplap");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("note: `laplap` is the stencil that comes along; `./laplap` names the file"));
+    assert_eq!(text(&folder.run("check hdiff").stderr), "");
+    // With a slash or a dot it is a file.
+    assert!(folder.refused("check ./laplap").contains("`./laplap` is no text in UTF-8"));
+    fs::rename(folder.path("laplap"), folder.path("laplap.stn")).unwrap();
+    assert!(folder.refused("check laplap.stn").contains("`laplap.stn` is no text in UTF-8"));
+    // What does not come along is a file as before.
+    fs::write(folder.path("own"), "stencil own { in a; out b; b = a }").unwrap();
+    assert_eq!(folder.done("check own"), "own: 1 stencil (own)\n");
+}

@@ -147,6 +147,16 @@ fn every_cell(subject: &Subject) {
                 assert_eq!(headers, usize::from(is_stencil_on_grid));
                 assert_eq!(said, if is_stencil_on_grid { "yes" } else { "its kernels alone" });
             }
+            ("`build --fortran`, `--host`", "yes") => {
+                folder.done(&format!("build {what} --fortran --host -o called"));
+                let texts = fs::read_dir(folder.path("called")).unwrap();
+                assert_eq!(texts.count(), 4);
+            }
+            ("`build --fortran`, `--host`", "no launcher") => {
+                for option in ["--fortran", "--host"] {
+                    refused(&format!("build {what} {place} {option}"), "`build` makes no launcher");
+                }
+            }
             ("`verify`, `bench`, `tune`", "yes") => {
                 assert!(folder.done(&format!("verify {what} {place} --device emulate")).contains("equal"));
                 folder.done(&format!("bench {what} {place} {measured} {short}"));

@@ -4,7 +4,7 @@ use super::prelude::Helpers;
 use super::{Kernel, Parameter, levels, render, values};
 use crate::access::LevelsPerThread;
 use crate::analysis::extents::{Extents, extents};
-use crate::analysis::levels::goes_on;
+use crate::analysis::levels::{depend_on_params, goes_on};
 use crate::cells;
 use crate::diagnostic::Refusal;
 use crate::grid::{Form, Grid};
@@ -53,7 +53,7 @@ impl Table {
 }
 
 /// What a launcher is made from.
-struct Host<'a> {
+pub(super) struct Host<'a> {
     plan: &'a Plan,
     kernel: &'a Kernel,
     /// What members of the struct of arguments that are not the user's are called.
@@ -61,13 +61,15 @@ struct Host<'a> {
 }
 
 #[derive(Serialize)]
-struct HostTexts {
+pub(super) struct HostTexts {
     /// What its files are called, without their endings.
-    stem: Identifier,
+    pub(super) stem: Identifier,
     kernel: Identifier,
     guard: Identifier,
     args: Identifier,
-    launch: Identifier,
+    pub(super) launch: Identifier,
+    pub(super) in_queue: Identifier,
+    pub(super) message: Identifier,
     computed: Identifier,
     place: Identifier,
     summary: Comment,
@@ -93,6 +95,10 @@ struct HostTexts {
     /// Threads of a block, if blocks stay.
     threads_that_stay: Option<u32>,
     arguments: Vec<String>,
+    /// What may be wrong where nothing can be computed, as a literal.
+    refusals: String,
+    /// Whether there is no stream.
+    pub(super) is_on_cpu: bool,
 }
 
 /// The functions of the prelude that the launcher needs.
@@ -105,11 +111,19 @@ pub(super) fn helpers(plan: &Plan) -> Helpers {
 /// # Errors
 /// A template is broken, which is a fault of the compiler.
 pub fn build(plan: &Plan) -> Result<Built, Refusal> {
+    build_with(plan, "")
+}
+
+/// The same; `words` are options that `build` was given beside those of the kernel, for the line that says how to make it again.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_with(plan: &Plan, words: &str) -> Result<Built, Refusal> {
     if plan.choices.checked {
         return Err(Refusal::new("a checked kernel cannot be called from C: nobody would read its report")
             .help("checked kernels are for `stencilc run` and `stencilc verify`; `--emit cuda` shows one"));
     }
-    let kernel = super::print_with(plan, &helpers(plan))?;
+    let kernel = super::print_with(plan, &helpers(plan), words)?;
     let texts = Host::new(plan, &kernel).texts();
     let source = format!("{}\n{}", kernel.text, render("launch.cu.tera", &texts)?);
     let header = render("launch.h.tera", &texts)?;
@@ -117,7 +131,7 @@ pub fn build(plan: &Plan) -> Result<Built, Refusal> {
 }
 
 impl<'a> Host<'a> {
-    fn new(plan: &'a Plan, kernel: &'a Kernel) -> Self {
+    pub(super) fn new(plan: &'a Plan, kernel: &'a Kernel) -> Self {
         // Names of the struct's members: first those of the kernel's parameters that are the user's, which they keep.
         let mut names = Names::default();
         for parameter in &kernel.parameters {
@@ -140,7 +154,7 @@ impl<'a> Host<'a> {
     }
 
     /// What one of our own members is called.
-    fn member(&self, name: &str) -> &Identifier {
+    pub(super) fn member(&self, name: &str) -> &Identifier {
         &self.own[name]
     }
 
@@ -152,7 +166,7 @@ impl<'a> Host<'a> {
         found.map(|own| format!("args->{}", own.name)).unwrap_or_default()
     }
 
-    fn texts(&self) -> HostTexts {
+    pub(super) fn texts(&self) -> HostTexts {
         let Host { plan, kernel, .. } = *self;
         let stencil = &plan.stencil;
         let levels = levels::write(stencil, plan.choices.precision);
@@ -165,8 +179,8 @@ impl<'a> Host<'a> {
         let has_params = !levels.params.is_empty();
         let mut names = Names::default();
         let mut global = |what: &str| names.declared(&format!("{}_{what}", stencil.name));
-        let [args, launch, computed, place, places] =
-            ["args", "launch", "computed", "place", "places"].map(&mut global);
+        let [args, launch, in_queue, message, computed, place, places] =
+            ["args", "launch", "in_queue", "message", "computed", "place", "places"].map(&mut global);
         let layout = plan.known_grid.as_ref().map(|known_grid| &known_grid.layout);
         let tables = kernel.parameters.iter().filter_map(|own| match own.meaning {
             Meaning::Table(number) => Some(Table::new(&own.name, global(&own.name), &layout?.tables[number])),
@@ -206,8 +220,12 @@ impl<'a> Host<'a> {
             shared: plan.shared(),
             threads_that_stay: plan.blocks_stay().then(|| x * y * z),
             arguments: kernel.parameters.iter().map(|parameter| self.argument(parameter)).collect(),
+            refusals: refusals(plan),
+            is_on_cpu: false,
             args,
             launch,
+            in_queue,
+            message,
             computed,
             place,
         }
@@ -455,6 +473,24 @@ fn misaligned(plan: &Plan) -> Vec<String> {
         format!("reinterpret_cast<size_t>(args->{name} + {}) % {bytes} != 0", layout.index(layout.lead, 0))
     })
     .collect()
+}
+
+/// What may be wrong where nothing can be computed, as a literal of C.
+fn refusals(plan: &Plan) -> String {
+    let mut text = "nothing can be computed: the grid has too few columns or levels".to_owned();
+    if depend_on_params(&plan.stencil) {
+        text.push_str(", or parameters leave none to compute");
+    }
+    if !divisors(plan).is_empty() {
+        text.push_str(", or a parameter that divides is 0");
+    }
+    if plan.run_width().is_some() || plan.walk.is_some() {
+        text.push_str(", or an array is not aligned as the header says");
+    }
+    if plan.known_grid.is_none() && !plan.wide {
+        text.push_str(", or arrays are too large for indices of 32 bits (build it with --index 64)");
+    }
+    format!("\"{text}\"")
 }
 
 /// Parameters that a whole remainder divides by, which must not be 0.

@@ -3,8 +3,10 @@
 //! Templates hold the skeletons, this module fills them with ready texts. The text is the same to the byte for the same plan, and runs
 //! through NVRTC and nvcc alike.
 
+mod fortran;
 mod host;
 mod levels;
+mod on_cpu;
 pub(crate) mod prelude;
 mod print;
 mod values;
@@ -16,7 +18,9 @@ use crate::kernel::{self, Meaning, Operation};
 use crate::names::Identifier;
 use crate::plan::Plan;
 use crate::text::{Comment, ShellWord};
-pub use host::{Built, build};
+pub use fortran::{Fortran, fortran};
+pub use host::{Built, build, build_with};
+pub use on_cpu::on_cpu;
 use prelude::Helpers;
 pub use prelude::quotients;
 pub use print::text;
@@ -25,7 +29,10 @@ use tera::{Context, Tera};
 
 /// The templates, embedded so that the compiler works from any folder.
 const TEMPLATES: &[(&str, &str)] = &[
+    ("fortran.f90.tera", fortran::TEMPLATE),
     ("kernel.cu.tera", include_str!("../../../templates/kernel.cu.tera")),
+    ("launch.begin.tera", include_str!("../../../templates/launch.begin.tera")),
+    ("launch.cpp.tera", include_str!("../../../templates/launch.cpp.tera")),
     ("launch.cu.tera", include_str!("../../../templates/launch.cu.tera")),
     ("launch.h.tera", include_str!("../../../templates/launch.h.tera")),
 ];
@@ -60,7 +67,7 @@ pub struct Parameter {
 /// It keeps values of sweeps on every level, and how many there are is not known; or a template is broken, which is a fault
 /// of the compiler.
 pub fn print(plan: &Plan) -> Result<Kernel, Refusal> {
-    print_with(plan, &Helpers::new())
+    print_with(plan, &Helpers::new(), "")
 }
 
 /// The kernel of a plan, as what is printed.
@@ -77,9 +84,11 @@ fn cells(plan: &Plan) -> Result<Cells, Refusal> {
     Ok(Cells { kernel, sites })
 }
 
-/// The kernel of a plan, with functions in its prelude that something else needs.
-fn print_with(plan: &Plan, others: &Helpers) -> Result<Kernel, Refusal> {
-    let Cells { kernel, sites } = cells(plan)?;
+/// The kernel of a plan, with functions in its prelude that something else needs. `words` are options of `build` beside those of the
+/// kernel.
+fn print_with(plan: &Plan, others: &Helpers, words: &str) -> Result<Kernel, Refusal> {
+    let Cells { mut kernel, sites } = cells(plan)?;
+    kernel.made = Some(made(&format!("{}{words}", again(plan))));
     Ok(Kernel { sites, ..printed_with(&kernel, others, plan.choices.precision)? })
 }
 

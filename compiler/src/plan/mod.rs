@@ -329,6 +329,17 @@ fn fix(plan: &Plan, target: Target) -> Result<KnownGrid, Refusal> {
 }
 
 impl Plan {
+    /// The same kernel for one grid, on arrays that lie as its layout says: of a plan for any grid, whose arrays are somebody else's.
+    ///
+    /// # Errors
+    /// A thread would keep too much of what sweeps carry.
+    pub fn knowing(mut self, known_grid: KnownGrid) -> Result<Self, Refusal> {
+        self.wide |= self.last_index(&known_grid) > i32::MAX as u128;
+        self.known_grid = Some(known_grid);
+        choices::check_kept(&self)?;
+        Ok(self)
+    }
+
     /// What a layout for a grid is made for.
     pub fn request<'a>(&'a self, target: &Target<'a>) -> LayoutRequest<'a> {
         let Target { grid, adjacency, region, sharing, .. } = *target;

@@ -379,6 +379,22 @@ pub struct Layout {
     pub tables: Vec<Vec<i32>>,
 }
 
+impl Layout {
+    /// Arrays of somebody else's in rows: `row` columns from one to the next, and `outer` elements from a level to the next, or, where
+    /// levels are fastest, from a column to the next. `lead` is the first column along i that is computed.
+    pub fn of_arrays(strides: Strides, row: usize, outer: usize, nj: usize, lead: usize) -> Self {
+        Self {
+            columns: Columns::Rows { row },
+            places: row.saturating_mul(nj),
+            strides,
+            lead,
+            placement: Placement::Aligned,
+            sizes: vec![outer, row],
+            tables: Vec::new(),
+        }
+    }
+}
+
 /// How the computed columns stand in the plane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Placement {

@@ -26,9 +26,10 @@ fn converts(text: &str) -> bool {
 }
 
 /// What kernels know of the emulated GPU, in the order in which its parts need each other.
-const HEADERS: [(&str, &str); 4] = [
+const HEADERS: [(&str, &str); 5] = [
     ("machine.h", MACHINE),
     ("entry.h", include_str!("entry.h")),
+    ("cpu.h", device::CPU),
     ("cuda.h", include_str!("cuda.h")),
     ("device.h", device::HEADER),
 ];
@@ -51,7 +52,7 @@ pub struct Compiler {
     /// The first line that it says of its version.
     pub version: String,
     /// Options that it is always given.
-    options: Vec<String>,
+    pub(super) options: Vec<String>,
 }
 
 /// A kernel to be compiled: its name, and a text that defines it.
@@ -244,18 +245,18 @@ fn trouble(said: &str, status: ExitStatus) -> Option<String> {
     sign.or_else(|| status.signal().map(|signal| format!("the compiler was ended by signal {signal}")))
 }
 
-fn joined(parts: [(&str, &str); 4]) -> String {
-    parts.map(|(name, part)| format!("#line 1 \"{name}\"\n{part}\n")).concat()
+fn joined(parts: &[(&str, &str)]) -> String {
+    parts.iter().map(|(name, part)| format!("#line 1 \"{name}\"\n{part}\n")).collect()
 }
 
 /// The text of the device itself.
 pub(crate) fn machine_text() -> String {
-    joined(PARTS)
+    joined(&PARTS)
 }
 
 /// The whole text that is compiled of kernels.
 pub(crate) fn text(sources: &[Source]) -> String {
-    let mut text = joined(HEADERS);
+    let mut text = joined(&HEADERS);
     // Writing to a string cannot fail.
     for (number, Source { name, text: own }) in sources.iter().enumerate() {
         // Kernels of one stencil share their name, and C linkage knows no namespaces.

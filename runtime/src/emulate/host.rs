@@ -5,8 +5,8 @@
 
 use super::Compiler;
 use super::compiler::cannot;
-use crate::Result;
 use crate::files::Scratch;
+use crate::{Result, doctor};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -16,7 +16,7 @@ const RUNTIME: &str = "
 #define RUNTIME
 #include <stddef.h>
 typedef struct CUstream_st* cudaStream_t;
-typedef enum { cudaSuccess = 0, cudaErrorInvalidValue = 1 } cudaError_t;
+typedef enum { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorNotSupported = 801 } cudaError_t;
 #define cudaHostAllocDefault 0x00
 #ifdef __cplusplus
 #define __global__
@@ -38,6 +38,8 @@ size_t __cvta_generic_to_shared(const void*);
 struct dim3 { dim3(unsigned, unsigned = 1, unsigned = 1) {} };
 template <class T> cudaError_t cudaGetSymbolAddress(void**, const T&) { return cudaSuccess; }
 cudaError_t cudaGetLastError();
+const char* cudaGetErrorString(cudaError_t);
+cudaError_t cudaStreamSynchronize(cudaStream_t);
 enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16 };
 cudaError_t cudaGetDevice(int*);
 cudaError_t cudaDeviceGetAttribute(int*, cudaDeviceAttr, int);
@@ -100,6 +102,19 @@ impl Compiler {
         )
     }
 
+    /// Looks whether this compiler takes what launches a stencil on the CPU, beside its header.
+    ///
+    /// # Errors
+    /// It does not, or it cannot work.
+    pub fn check_on_cpu(&self, host: &Host) -> Result<()> {
+        let folder = Scratch::new()?;
+        for (name, text) in [(format!("{}.h", host.stem).as_str(), host.header), ("on_cpu.cpp", host.source)] {
+            std::fs::write(folder.path().join(name), text)
+                .map_err(|error| cannot("the header cannot be written", &error))?;
+        }
+        self.check_syntax(folder.path(), &["-x", "c++", "-std=c++17", "on_cpu.cpp"], &["-Wno-unknown-pragmas"], host)
+    }
+
     fn check_syntax(&self, folder: &Path, own: &[&str], options: &[&str], host: &Host) -> Result<()> {
         let mut command = Command::new(&self.program);
         command.arg("-fsyntax-only").args(options).arg("-I.").args(own).current_dir(folder);
@@ -112,4 +127,32 @@ impl Compiler {
         let said = String::from_utf8_lossy(&output.stderr);
         Err(self.failure(&format!("the header and launcher of {}", host.stem), &said, output.status))
     }
+}
+
+/// Has the Fortran compiler, `$FC` or else gfortran, look at a module; nothing if there is none.
+///
+/// # Errors
+/// It does not take it, or it cannot work.
+pub fn check_fortran(name: &str, text: &str) -> Result<Option<String>> {
+    let given = std::env::var("FC").ok().filter(|given| !given.trim().is_empty());
+    let given = given.unwrap_or_else(|| "gfortran".to_owned());
+    let mut words = given.split_whitespace();
+    let Some((program, version)) = words.next().and_then(doctor::program) else { return Ok(None) };
+    // What options others have for this is not known.
+    if !version.to_ascii_lowercase().contains("gnu") {
+        return Ok(None);
+    }
+    let folder = Scratch::new()?;
+    std::fs::write(folder.path().join("module.f90"), text)
+        .map_err(|error| cannot("the module cannot be written", &error))?;
+    let mut command = Command::new(&program);
+    command.args(words).args(["-fsyntax-only", "-std=f2018", "-Wall", "module.f90"]).current_dir(folder.path());
+    command.env("LC_ALL", "C").env("TMPDIR", folder.path()).env_remove("LD_PRELOAD").stdin(Stdio::null());
+    let output = command.output().map_err(|error| cannot(&format!("{} cannot be run", program.display()), &error))?;
+    if output.status.success() {
+        return Ok(Some(version));
+    }
+    let compiler = Compiler { program, version, options: Vec::new() };
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(compiler.failure(&format!("the module of {name}"), &said, output.status))
 }

@@ -21,7 +21,7 @@ mod tests;
 use buffer::Buffer;
 pub use compiler::{Compiler, Settings, Source, VARIABLE};
 pub(crate) use compiler::{machine_text, text};
-pub use host::Host;
+pub use host::{Host, check_fortran};
 pub use library::{Kernel, load};
 pub use stencilc_compiler::gpu;
 

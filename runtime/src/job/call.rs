@@ -25,9 +25,9 @@ use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Field, FieldId, Handle, Precision, Stencil};
 use stencilc_compiler::kernel::Meaning;
 use stencilc_compiler::plan::{Choices, KnownGrid, plan, prepare};
+use stencilc_compiler::storage::Layout;
 use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_compiler::storage::fields::Fields;
-use stencilc_compiler::storage::{Columns, Layout, Placement};
 
 /// A stencil, ready to be computed on arrays, as often as one likes.
 pub struct Call<'a> {
@@ -382,15 +382,7 @@ impl Chosen<'_> {
             adjacency: None,
             region: region.clone(),
             levels_known: true,
-            layout: Arc::new(Layout {
-                columns: Columns::Rows { row },
-                places,
-                strides: plan.storage.strides(),
-                lead: region.i.start,
-                placement: Placement::Aligned,
-                sizes: vec![outer, row],
-                tables: Vec::new(),
-            }),
+            layout: Arc::new(Layout::of_arrays(plan.storage.strides(), row, outer, grid.nj, region.i.start)),
         };
         // A thread that sweeps keeps values of all levels, and has to know how many there are.
         if !stencil.sweeps.is_empty() {

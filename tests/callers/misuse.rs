@@ -1,0 +1,163 @@
+//! What is wrong with a call from Fortran, or cannot be built for one, is told.
+
+use super::{compile_module, done, is_there, link, output};
+use crate::common::folder::{Folder, text};
+use std::fs;
+
+/// Calls that are wrong, each with what is told of it.
+const WRONG: &[(&str, &str)] = &[
+    ("hdiff(phi, coeff, res(:, :8, :)", "`res` has 8 cells along j, and `phi` has 9"),
+    ("hdiff(phi, coeff(:, :, :0), res", "`coeff` has 0 elements along k"),
+    ("hdiff(phi, coeff, res(12:1:-1, :, :)", "`res` runs backwards along its axis 1"),
+    ("hdiff(phi(:, 9:1:-1, :), coeff, res", "`phi` runs backwards along its axis 2"),
+    ("hdiff(wide(1:24:2, 1:9, 1:3), coeff, res", "elements of `phi` do not follow each other along its first axis"),
+    ("hdiff(wide(1:12, 1:9, 1:3), coeff, res", "rows of `coeff` are 12 elements apart, those of `phi` 24"),
+    ("hdiff(phi, coeff, tall(:, 1:9, 1:3)", "levels of `res` are 120 elements apart, those of `phi` 108"),
+    ("hdiff(res, coeff, res", "`res` and `phi` begin at the same place"),
+    ("hdiff(phi(:4, :, :), coeff(:4, :, :), res(:4, :, :)", "nothing can be computed: the grid has too few columns"),
+];
+
+#[test]
+fn wrong_arrays_are_told() {
+    if !is_there("gfortran", "gfortran") {
+        return;
+    }
+    let folder = Folder::new();
+    folder.done("build hdiff --fortran --host -o made");
+    let made = folder.path("made");
+    compile_module(&made, "hdiff", &[]);
+    let calls: String =
+        WRONG.iter().map(|(call, _)| format!("  call {call}, ierr=ierr, message=message)\n  call told()\n")).collect();
+    let main = format!(
+        "program caller
+  use, intrinsic :: iso_c_binding
+  use hdiff_stencil
+  implicit none
+  real(c_double) :: phi(12, 9, 3), coeff(12, 9, 3), res(12, 9, 3), wide(24, 10, 4), tall(12, 10, 3)
+  character(len=200) :: message
+  integer :: ierr
+  phi = 1; coeff = 0.01_c_double; res = 0; wide = 1; tall = 1;
+{calls}  call hdiff(phi, coeff, res, ierr=ierr, message=message)
+  if (ierr /= 0 .or. message /= '') error stop 'a right call was refused'
+  call hdiff(phi, coeff, res, async=1, stream=c_null_ptr)
+  call hdiff(phi, coeff, res(:, :, :2))
+contains
+  subroutine told()
+    if (ierr /= 1) error stop 'a wrong call was accepted'
+    print '(a)', trim(message)
+  end subroutine
+end program
+"
+    );
+    fs::write(made.join("caller.f90"), main).unwrap();
+    link(&made, "hdiff", "caller.f90", &[]);
+    let output = output(&made, "./caller", &[]);
+    let said: Vec<String> = text(&output.stdout).lines().map(str::to_owned).collect();
+    assert_eq!(said.len(), WRONG.len(), "{said:?}");
+    for ((call, expected), said) in WRONG.iter().zip(&said) {
+        assert!(said.starts_with(expected), "{call}: {said}");
+    }
+    // Without a place for the status the program ends.
+    let error = text(&output.stderr);
+    assert!(!output.status.success() && error.contains("hdiff: `res` has 2 cells along k, and `phi` has 3"), "{error}");
+}
+
+#[test]
+fn what_sweeps_were_built_for_is_looked_at() {
+    if !is_there("gfortran", "gfortran") {
+        return;
+    }
+    let folder = Folder::new();
+    let sweeps = "stencil total { in a; out b; let half = 0.5 * a
+        sweep k down { let c = if k == nk - 1 { half } else { half + 0.25 * c[k+1] } }
+        sweep k up { b = if k == 0 { c } else { c - 0.5 * b[k-1] } } }";
+    fs::write(folder.path("total.stn"), sweeps).unwrap();
+    assert!(folder.refused("build total.stn --fortran -o made").contains("give the grid: --grid"));
+    folder.done("build total.stn --grid 12x9x3 --fortran --host -o made");
+    let made = folder.path("made");
+    let head = fs::read_to_string(made.join("total.f90")).unwrap();
+    assert!(head.contains("--grid 12x9x3 --fortran --host"), "{head}");
+    compile_module(&made, "total", &[]);
+    let main = "program caller
+  use, intrinsic :: iso_c_binding
+  use total_stencil
+  implicit none
+  real(c_double) :: a(12, 9, 3), b(12, 9, 3), wide(13, 9, 3), wider(13, 9, 3)
+  character(len=200) :: message
+  integer :: ierr
+  a = 1; wide = 1
+  call total(a, b)
+  call total(a(:, :8, :), b(:, :8, :), ierr=ierr, message=message)
+  print '(i0, 1x, a)', ierr, trim(message)
+  call total(wide(:12, :, :), wider(:12, :, :), ierr=ierr, message=message)
+  print '(i0, 1x, a)', ierr, trim(message)
+end program
+";
+    fs::write(made.join("caller.f90"), main).unwrap();
+    link(&made, "total", "caller.f90", &[]);
+    let said = done(&made, "./caller", &[]);
+    let expected = "1 the kernel was built for a grid of 12x9x3, and the arrays have 12x8x3 (the option --grid says which)\n\
+        1 the kernel was built for whole arrays, and a section has other elements between its rows or levels\n";
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn names_that_mean_something_are_others_and_that_is_told() {
+    let folder = Folder::new();
+    let long = "x".repeat(70);
+    // Fields that differ by capitals, words that the module needs, and one that is longer than Fortran's may be.
+    let stencil = format!(
+        "stencil Sum {{ in A, a, stream, Size, _own, sum_args, {long}, double, if; param ierr: real = 2; out Message
+            Message = A[i+1] + a + stream + Size + _own + sum_args + {long} + double * ierr }}"
+    );
+    // `if` is a word of the language.
+    let stencil = stencil.replace(", if;", ";");
+    fs::write(folder.path("sum.stn"), stencil).unwrap();
+    let output = folder.run("build sum.stn --fortran --host -o made");
+    let told = text(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    for (what, from, to) in [
+        ("stencil", "Sum", "run_Sum"),
+        ("field", "a", "a_2"),
+        ("field", "stream", "stream_2"),
+        ("field", "Size", "Size_2"),
+        ("field", "Message", "Message_2"),
+        ("parameter", "ierr", "ierr_2"),
+        ("field", long.as_str(), &long[..63]),
+    ] {
+        assert!(told.contains(&format!("the {what} `{from}` is called `{to}`")), "{what} {from}: {told}");
+    }
+    if !is_there("gfortran", "gfortran") {
+        return;
+    }
+    compile_module(&folder.path("made"), "Sum", &["-fopenacc"]);
+}
+
+#[test]
+fn what_has_no_launcher_for_others_is_refused() {
+    let folder = Folder::new();
+    fs::write(folder.path("sweeps.stn"), "stencil s { in a; out b; sweep k up { b = a } }").unwrap();
+    for (call, because) in [
+        (
+            "build heat --program heat_periodic --grid 9x9x9 --fortran",
+            "`heat_periodic` is a program, and `build` makes no launcher",
+        ),
+        ("build airfoil --stencil res_calc --host", "`res_calc` runs over a mesh, and `build` makes no launcher"),
+        ("build airfoil --program airfoil_flow --host", "`airfoil_flow` is a program over a mesh"),
+        (
+            "build laplap --fortran --storage compressed",
+            "`compressed` storage with columns fastest is none of plain arrays",
+        ),
+        ("build laplap --host --fastest levels", "`regular` storage with levels fastest is none of plain arrays"),
+        ("build laplap --host --fields aos", "an array a field"),
+        ("build laplap --fortran --grid 64x64x8", "takes extents and strides from its arguments"),
+        ("build laplap --fortran --emit cuda", "cannot be used with"),
+        ("build laplap --host --access queue", "grid"),
+        ("build sweeps.stn --host --grid there.npz", "there.npz"),
+    ] {
+        let output = folder.run(call);
+        let told = text(&output.stderr);
+        assert!(!output.status.success() && told.contains(because), "{call}\n{told}");
+        assert!(!told.contains("panicked"), "{call}\n{told}");
+    }
+}
