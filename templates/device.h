@@ -328,50 +328,49 @@ __device__ __forceinline__ void flag_wait(unsigned* flag)
 #endif
 
 //: peers_meet
-// Tells the GPUs before and behind this one that all is done that was launched before this kernel, and waits until both have told the
-// same, if this block `waits`. `own` has four numbers, all 0 before the first launch: how many launches have met, how many blocks of this
-// one have come here, and how many the GPUs before and behind have told of. `before` and `behind` are the numbers of theirs that this one
-// tells them by; who is not there is null. All threads of all blocks call, once.
+// Tells other GPUs that all is done that was launched before this kernel, and waits until all of them have told the same, if this block
+// `waits`. `own` has numbers that are 0 before the first launch: how many launches have met, how many blocks of this one have come here,
+// and for each of `count` others how many of its launches it has told of. `others` are the addresses of the numbers of theirs that this
+// one tells them by; who is not there has 0. All threads of all blocks call, once: blocks along x, of at least a warp.
 #ifdef STENCILC_EMULATED
-inline void peers_meet(unsigned* own, unsigned* before, unsigned* behind, bool waits, int line = __builtin_LINE())
+inline void peers_meet(unsigned* own, const long long* others, int count, bool waits, int line = __builtin_LINE())
 {
-    emulated::peers_meet(own, before, behind, waits, line);
+    emulated::peers_meet(own, others, count, waits, line);
 }
 #else
-__device__ __forceinline__ void peers_meet(unsigned* own, unsigned* before, unsigned* behind, bool waits)
+__device__ __forceinline__ void peers_meet(unsigned* own, const long long* others, int count, bool waits)
 {
-    if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) {
-        unsigned turn;
-        if (blockIdx.x == 0 && blockIdx.y == 0 && blockIdx.z == 0) {
-            // One fence is enough for both, and for the load, which is under way meanwhile.
-            asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(turn) : "l"(own) : "memory");
-            __threadfence_system();
-            ++turn;
-            if (before) asm volatile("st.relaxed.sys.global.u32 [%0], %1;" :: "l"(before), "r"(turn) : "memory");
-            if (behind) asm volatile("st.relaxed.sys.global.u32 [%0], %1;" :: "l"(behind), "r"(turn) : "memory");
-        } else {
-            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(turn) : "l"(own) : "memory");
-            ++turn;
+    if (threadIdx.x < 32) {
+        const bool is_first = blockIdx.x == 0 && blockIdx.y == 0 && blockIdx.z == 0;
+        const int lane = threadIdx.x;
+        unsigned turn = 0;
+        if (lane == 0) asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(turn) : "l"(own) : "memory");
+        // What was computed before is there for all to see before anybody is told.
+        if (is_first) __threadfence_system();
+        turn = __shfl_sync(0xffffffffu, turn, 0) + 1;
+        if (is_first) {
+            for (int n = lane; n < count; n += 32) {
+                if (others[n]) asm volatile("st.relaxed.sys.global.u32 [%0], %1;" :: "l"(others[n]), "r"(turn) : "memory");
+            }
         }
         // Whoever comes last knows that all others have read how many launches have met.
-        if (atomicAdd(own + 1, 1u) == gridDim.x * gridDim.y * gridDim.z - 1) {
+        if (lane == 0 && atomicAdd(own + 1, 1u) == gridDim.x * gridDim.y * gridDim.z - 1) {
             own[1] = 0;
             own[0] = turn;
         }
-        if (waits && (before || behind)) {
+        for (int n = lane; waits && n < count; n += 32) {
+            if (!others[n]) continue;
             // Whoever never tells has failed: after a minute nobody waits for it any more.
-            unsigned long long told, start, now;
+            unsigned long long start, now;
             asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
-            bool is_told;
+            unsigned told;
             do {
-                asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(told) : "l"(own + 2) : "memory");
+                asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(told) : "l"(own + 2 + n) : "memory");
                 asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
                 if (now - start > 60000000000ull) asm volatile("trap;");
-                is_told = !(before && static_cast<int>(static_cast<unsigned>(told) - turn) < 0)
-                    && !(behind && static_cast<int>(static_cast<unsigned>(told >> 32) - turn) < 0);
-            } while (!is_told);
+            } while (static_cast<int>(told - turn) < 0);
             // Once is enough: all that came before what was told is seen from here on.
-            asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(told) : "l"(own + 2) : "memory");
+            asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(told) : "l"(own + 2 + n) : "memory");
         }
     }
     __syncthreads();

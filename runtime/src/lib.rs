@@ -34,6 +34,7 @@ pub mod mesh;
 pub mod npy;
 pub mod nvrtc;
 pub mod pack;
+pub mod peers;
 pub mod plot;
 pub mod print;
 pub mod problem;

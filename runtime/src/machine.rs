@@ -77,15 +77,6 @@ pub trait Machine {
         Ok(())
     }
 
-    /// Lets what this machine is asked from now on wait for what another of its kind was asked until now. A machine that does what it is
-    /// asked at once waits for nobody.
-    ///
-    /// # Errors
-    /// A kernel launched before has failed.
-    fn wait_for(&self, _: &Self) -> Result<()> {
-        Ok(())
-    }
-
     /// As [`Machine::record`], of several machines of a kind.
     ///
     /// # Errors

@@ -231,8 +231,7 @@ pub fn exchange_halo(name: &str, threads: u32, element: Element, signed: bool) -
             let plane = own.number(&format!("{name}_plane"), Type::I64);
             (field, plane, own.number(&format!("{name}_count"), Type::I32))
         });
-    let [turns, of_before, of_behind] =
-        ["turns", "turns_before", "turns_behind"].map(|name| own.aliased(name, Type::U32, true));
+    let meeting = Meeting::new(&mut own);
     let first = own.name("first", Coordinate::Block.along(Axis::X).times(threads));
     let brought = own.name("brought", before_count.plus(behind_count));
     let column = own.name("column", first.plus(Coordinate::Thread.along(Axis::X)));
@@ -240,10 +239,8 @@ pub fn exchange_halo(name: &str, threads: u32, element: Element, signed: bool) -
     let known = around.column_count.minus(1).at_most(column);
     let known = own.name("known", known.by(Binary::Max, 0));
     let pair = around.pair(&mut own, known);
-    let (zero, waits) = (own.int(0), own.term(first.less(brought)));
-    let mut operands: Vec<Operand> = [turns, of_before, of_behind].map(|array| Operand::Place(array, zero)).into();
-    operands.push(Operand::Value(waits));
-    own.perform(Routine::PeersMeet, operands);
+    let waits = own.term(first.less(brought));
+    meeting.perform(&mut own, waits);
     own.leave_if(column.is(Relation::Ge, around.column_count));
     let [is_before, is_brought] = [before_count, brought].map(|end| own.term(column.less(end)));
     let other = own.either("other", is_brought, [behind, around.field], false);
@@ -252,6 +249,41 @@ pub fn exchange_halo(name: &str, threads: u32, element: Element, signed: bool) -
     let plane = own.name("source_plane", plane);
     around.fill(&mut own, (element, signed), pair, (source, plane));
     simplify(own.finish())
+}
+
+/// Meets other GPUs, and does nothing else.
+pub fn meet_peers(name: &str) -> Kernel {
+    let doc = "Tells other GPUs that all is done that was launched before, and waits until they have told the same.";
+    let mut own = Builder::new(name, gpu::WARP as u32, doc);
+    let meeting = Meeting::new(&mut own);
+    let waits = own.term(0.is(Relation::Lt, meeting.count));
+    meeting.perform(&mut own, waits);
+    own.finish()
+}
+
+/// What kernels take that meet other GPUs.
+struct Meeting {
+    turns: ArrayId,
+    others: ArrayId,
+    count: ValueId,
+}
+
+impl Meeting {
+    fn new(own: &mut Builder) -> Self {
+        Self {
+            turns: own.aliased("turns", Type::U32, true),
+            others: own.aliased("others", Type::I64, false),
+            count: own.number("others_count", Type::I32),
+        }
+    }
+
+    /// Meets them, and waits for them where a truth holds.
+    fn perform(&self, own: &mut Builder, waits: ValueId) {
+        let zero = own.int(0);
+        let mut operands: Vec<Operand> = [self.turns, self.others].map(|array| Operand::Place(array, zero)).into();
+        operands.extend([self.count, waits].map(Operand::Value));
+        own.perform(Routine::PeersMeet, operands);
+    }
 }
 
 /// What kernels take that fill the cells around a field.

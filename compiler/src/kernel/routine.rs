@@ -51,8 +51,8 @@ pub enum Routine {
     FlagRaise,
     /// Waits until another block has raised a flag, and lowers it.
     FlagWait,
-    /// Tells the GPUs before and behind this one that all is done that came before this launch, and waits until they have told the same, if
-    /// a truth holds. It takes the numbers that this GPU keeps of that, a number of each other one that it tells, and the truth.
+    /// Tells other GPUs that all is done that came before this launch, and waits until they have told the same, if a truth holds. It takes
+    /// the numbers that this GPU keeps of that, the addresses of those by which it tells the others, how many others there are, and the truth.
     PeersMeet,
 }
 
@@ -102,7 +102,7 @@ impl Routine {
             Routine::ClusterWait => ("cluster_wait", Launch, &[], vec![]),
             Routine::FlagRaise => ("flag_raise", Block, &[0], vec![]),
             Routine::FlagWait => ("flag_wait", Block, &[0], vec![]),
-            Routine::PeersMeet => ("peers_meet", Block, &[0, 1, 2], vec![]),
+            Routine::PeersMeet => ("peers_meet", Block, &[0], vec![]),
         };
         Facts { name, together, writes, numbers }
     }
@@ -157,7 +157,7 @@ impl Routine {
                 is_there && wide == before + width + after && own == from && is_copy(to, from)
             }
             (Routine::GridBarrier | Routine::FlagRaise | Routine::FlagWait, &[Place(Type::U32)]) => true,
-            (Routine::PeersMeet, &[Place(Type::U32), Place(Type::U32), Place(Type::U32), Value(Type::BOOL)]) => true,
+            (Routine::PeersMeet, &[Place(Type::U32), Place(Type::I64), Value(Type::I32), Value(Type::BOOL)]) => true,
             (
                 Routine::PushRow,
                 &[Place(to), Row(row, width), Value(Type::I32), Value(Type::U32), Place(Type::BARRIER)],

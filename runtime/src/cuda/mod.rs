@@ -440,10 +440,6 @@ impl Machine for Gpu {
         Gpu::look_at(self, other)
     }
 
-    fn wait_for(&self, other: &Gpu) -> Result<()> {
-        Gpu::wait_for(self, other)
-    }
-
     fn record_together(gpus: &[&Gpu], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
         gpus.split_first().map(|(first, others)| Gpu::record_on(first, others, work)).transpose()
     }

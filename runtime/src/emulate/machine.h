@@ -177,7 +177,7 @@ char* cluster_shared(const void* place, unsigned rank, int line);
 void grid_barrier(const unsigned* state, int line);
 void flag_raise(unsigned* flag, int line);
 void flag_wait(unsigned* flag, int line);
-void peers_meet(unsigned* own, const unsigned* before, const unsigned* behind, bool waits, int line);
+void peers_meet(unsigned* own, const long long* others, int count, bool waits, int line);
 void copy_async(void* to, const void* from, unsigned bytes, int valid, int line);
 void copy_async_commit();
 void copy_async_wait(unsigned pending);

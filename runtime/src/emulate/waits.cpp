@@ -228,10 +228,11 @@ void flag_wait(unsigned* flag, int line)
 }
 
 // Nobody else computes meanwhile who could be waited for.
-void peers_meet(unsigned* own, const unsigned* before, const unsigned* behind, bool waits, int line)
+void peers_meet(unsigned* own, const long long* others, int count, bool waits, int line)
 {
     check_place(own, sizeof *own, "peers_meet", line);
-    if (before || behind) {
+    for (int n = 0; n < count; ++n) {
+        if (!others[n]) continue;
         report(current, "peers_meet (line %d) with a machine that does nothing meanwhile", line);
         abandon();
     }

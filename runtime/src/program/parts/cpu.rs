@@ -5,13 +5,22 @@ use super::{Neighbour, Part, put};
 use crate::array::Data;
 use crate::driver::Backend;
 use crate::error::{Error, Result};
+use crate::peers::Peer;
 use crate::program::cpu::Interpreter;
 use std::cell::RefCell;
 use std::convert::Infallible;
 use stencilc_compiler::ir::VariableId;
 
-impl Part for Interpreter {
+impl Peer for Interpreter {
     fn look_at(&self, _: &Self) -> Result<()> {
+        Ok(())
+    }
+
+    fn join(&self, _: &[Option<(&Self, usize)>]) -> Result<()> {
+        Ok(())
+    }
+
+    fn meet(&self) -> Result<()> {
         Ok(())
     }
 
@@ -22,7 +31,9 @@ impl Part for Interpreter {
     fn replay_together(_: &[Self], recording: &Infallible) -> Result<()> {
         match *recording {}
     }
+}
 
+impl Part for Interpreter {
     fn prepare(&self, _: VariableId, _: [Option<(&Self, &Message)>; 2]) -> Result<()> {
         Ok(())
     }
@@ -43,10 +54,6 @@ impl Part for Interpreter {
             let (first, place) = (row(others.nj, message.from_row), row(own.nj, message.to_row));
             put(&from, &mut to, levels, first, place, message.count * own.ni);
         }
-        Ok(())
-    }
-
-    fn meet(&self, _: [Option<&Self>; 2]) -> Result<()> {
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use super::messages::Message;
 use super::{Neighbour, Part};
 use crate::error::{Error, Result};
 use crate::machine::{Arg, Launch, Machine};
+use crate::peers::{Meeting, Peer};
 use crate::program::ProgramProblem;
 use crate::program::fill::{
     BLOCKS, Fill, Pairs, THREADS, column_at, columns, element_in_kernels, is_exchanged, levels, nought, signed, source,
@@ -45,15 +46,9 @@ pub fn code(fill: Fill) -> kernel::Kernel {
     kernel::machine::exchange_halo(&name(fill), THREADS, element_in_kernels(fill.element), fill.signed)
 }
 
-/// Numbers that a part keeps of whom it met: of launches, of blocks, and what the parts before and behind it have told.
-const TURNS: usize = 4;
-
-/// Bytes before the number that a neighbour tells this part by: the one before it, and the one behind.
-const TOLD: [usize; 2] = [8, 12];
-
 /// What a part exchanges with its neighbours, on a machine.
 pub struct Exchange<M: Machine> {
-    turns: M::Buffer,
+    meeting: Meeting<M>,
     /// Which columns and levels go where, by variable.
     around: RefCell<BTreeMap<VariableId, Around<M>>>,
 }
@@ -72,14 +67,31 @@ impl<M: Machine> Exchange<M> {
     ///
     /// # Errors
     /// The machine has too little memory.
-    pub fn new(machine: &M) -> Result<Self> {
-        Ok(Self { turns: machine.upload(&[0; 4 * TURNS])?, around: RefCell::default() })
+    pub fn new(machine: &Arc<M>) -> Result<Self> {
+        Ok(Self { meeting: Meeting::new(machine)?, around: RefCell::default() })
     }
 }
 
-impl<M: Machine> Part for Kernels<M> {
+impl<M: Machine> Peer for Kernels<M> {
     fn look_at(&self, other: &Self) -> Result<()> {
         self.machine().look_at(other.machine())
+    }
+
+    fn join(&self, neighbours: &[Option<(&Self, usize)>]) -> Result<()> {
+        let meetings = neighbours.iter().map(|own| own.map(|(other, place)| (&other.exchange.meeting, place)));
+        self.exchange.meeting.join(&meetings.collect::<Vec<_>>())
+    }
+
+    fn meet(&self) -> Result<()> {
+        let Some(&fill) = self.exchanges.keys().next().filter(|_| !self.exchange.meeting.is_alone()) else {
+            return Ok(());
+        };
+        // The same kernel as for an exchange, which fills nothing.
+        let [nothing, ..] = self.exchange.meeting.arguments()?;
+        let mut arguments = vec![nothing, Arg::I64(0), nothing, Arg::I32(0), nothing, Arg::I32(0)];
+        arguments.extend([nought(fill.element); 6]);
+        arguments.extend([nothing, Arg::I64(0), Arg::I32(0)].repeat(2));
+        self.launch_exchange(fill, arguments, [1, 1])
     }
 
     fn record_together(parts: &[Self], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<M::Recording>> {
@@ -91,7 +103,9 @@ impl<M: Machine> Part for Kernels<M> {
         let machines: Vec<&M> = parts.iter().map(|part| &**part.machine()).collect();
         M::replay_together(&machines, recording)
     }
+}
 
+impl<M: Machine> Part for Kernels<M> {
     fn prepare(&self, variable: VariableId, brought: [Option<(&Self, &Message)>; 2]) -> Result<()> {
         let mut known = self.exchange.around.borrow_mut();
         if known.contains_key(&variable) {
@@ -143,51 +157,19 @@ impl<M: Machine> Part for Kernels<M> {
             let (part, other) = neighbour.map_or((self, buffer), |own| (own.part, own.buffer));
             arguments.extend([field(part, other), Arg::I64(part.level_apart()), Arg::I32(narrow(count)?)]);
         }
-        let neighbours = neighbours.map(|own| own.map(|own| own.part));
         let blocks = [around.column_count.div_ceil(THREADS as usize), around.level_count];
-        self.launch_exchange(Fill::of(&self.problem().staged, variable), arguments, neighbours, blocks)
-    }
-
-    fn meet(&self, neighbours: [Option<&Self>; 2]) -> Result<()> {
-        if neighbours.iter().flatten().all(|other| self.is_beside(other)) {
-            return Ok(());
-        }
-        let Some(&fill) = self.exchanges.keys().next() else { return Ok(()) };
-        // The same kernel, which fills nothing.
-        let nothing = Arg::Pointer(self.machine().address(&self.exchange.turns, 0));
-        let mut arguments = vec![nothing, Arg::I64(0), nothing, Arg::I32(0), nothing, Arg::I32(0)];
-        arguments.extend([nought(fill.element); 6]);
-        arguments.extend([nothing, Arg::I64(0), Arg::I32(0)].repeat(2));
-        self.launch_exchange(fill, arguments, neighbours, [1, 1])
+        self.launch_exchange(Fill::of(&self.problem().staged, variable), arguments, blocks)
     }
 }
 
 impl<M: Machine> Kernels<M> {
     /// Launches a kernel that exchanges rows with the parts before and behind this one, which are told and waited for.
-    fn launch_exchange(
-        &self,
-        fill: Fill,
-        mut arguments: Vec<Arg>,
-        neighbours: [Option<&Self>; 2],
-        [columns, levels]: [usize; 2],
-    ) -> Result<()> {
+    fn launch_exchange(&self, fill: Fill, mut arguments: Vec<Arg>, [columns, levels]: [usize; 2]) -> Result<()> {
         let kernel = self.exchanges.get(&fill);
         let kernel = kernel.ok_or_else(|| Error::check("there is no kernel that exchanges rows"))?;
-        arguments.push(Arg::Pointer(self.machine().address(&self.exchange.turns, 0)));
-        // To the part before, this one lies behind.
-        for (other, told) in neighbours.into_iter().zip(TOLD.into_iter().rev()) {
-            // A machine does what it is asked in order: whoever shares it is not waited for.
-            let apart = other.filter(|other| !self.is_beside(other));
-            let place = apart.map_or(0, |other| other.machine().address(&other.exchange.turns, told));
-            arguments.push(Arg::Pointer(place));
-        }
+        arguments.extend(self.exchange.meeting.arguments()?);
         let blocks = [columns.max(1) as u32, levels.clamp(1, BLOCKS) as u32, 1];
         self.machine().launch(kernel, &Launch::new(blocks, [THREADS, 1, 1]), &arguments)
-    }
-
-    /// Whether another part is computed by the same machine.
-    fn is_beside(&self, other: &Self) -> bool {
-        Arc::ptr_eq(self.machine(), other.machine())
     }
 
     /// Where the columns go that come with a message, and where from: rows of the other's inner cells, and what lies beyond the edges of those.

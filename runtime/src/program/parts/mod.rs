@@ -20,6 +20,7 @@ use super::plan::{PlanKind, ProgramPlan};
 use crate::array::Data;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
+use crate::peers::Peer;
 use messages::{Message, messages, neighbours};
 use script::PartsScript;
 use std::cell::Cell;
@@ -29,21 +30,13 @@ use stencilc_compiler::ir::program::{GridAxis, Side};
 use stencilc_compiler::ir::{FieldId, Handle, VariableId};
 use stencilc_compiler::program::Beyond;
 
-/// A backend that can have a part of a program.
-pub trait Part: Backend {
-    /// Lets it look at what another part holds.
-    ///
-    /// # Errors
-    /// There is no way from one machine to the other.
-    fn look_at(&self, other: &Self) -> Result<()>;
-
+/// A backend that can have a part of a program on a grid. It meets the parts before and behind it.
+pub trait Part: Peer {
     /// Makes ready what [`Part::exchange`] needs of a variable: the rows that come from the parts before and behind this one.
     ///
     /// # Errors
     /// The machine has too little memory.
-    fn prepare(&self, variable: VariableId, brought: [Option<(&Self, &Message)>; 2]) -> Result<()>
-    where
-        Self: Sized;
+    fn prepare(&self, variable: VariableId, brought: [Option<(&Self, &Message)>; 2]) -> Result<()>;
 
     /// Fills the halo of a buffer of a variable, as [`Backend::fill_halo`] has begun, with what the parts before and behind this one have in
     /// theirs, when they have computed it. All parts do so, one after the other, and nothing else meanwhile.
@@ -55,33 +48,7 @@ pub trait Part: Backend {
         variable: VariableId,
         buffer: &Self::Buffer,
         neighbours: [Option<Neighbour<Self>>; 2],
-    ) -> Result<()>
-    where
-        Self: Sized;
-
-    /// Lets what it is asked from now on wait for what the parts before and behind it were asked until now. All parts do so, too.
-    ///
-    /// # Errors
-    /// The machine fails.
-    fn meet(&self, neighbours: [Option<&Self>; 2]) -> Result<()>
-    where
-        Self: Sized;
-
-    /// Records what all parts are asked by a closure, as [`Backend::record`] does of one.
-    ///
-    /// # Errors
-    /// As there.
-    fn record_together(parts: &[Self], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>>
-    where
-        Self: Sized;
-
-    /// Does what was recorded of all parts.
-    ///
-    /// # Errors
-    /// A machine fails.
-    fn replay_together(parts: &[Self], recording: &Self::Recording) -> Result<()>
-    where
-        Self: Sized;
+    ) -> Result<()>;
 }
 
 /// The part before or behind one that exchanges rows of a variable with it.
@@ -165,6 +132,14 @@ impl<B: Part> Parts<B> {
             neighbours[part].iter().flatten().try_for_each(|&other| own.look_at(&backends[other]))?;
         }
         let own = Self { cut, script, backends, messages, neighbours, exchanged: Cell::new(std::ptr::null()) };
+        for (part, backend) in own.backends.iter().enumerate() {
+            // To the part before, this one lies behind.
+            let met = Side::BOTH.map(|side| {
+                let other = own.neighbours[part][side as usize]?;
+                Some((&own.backends[other], side.other() as usize))
+            });
+            backend.join(&met)?;
+        }
         let variables = own.cut.whole.staged.program.variables.iter().map(|(id, _)| id);
         variables.filter(|&id| own.script.is_brought(id)).try_for_each(|id| own.prepare(id))?;
         Ok(own)
@@ -205,10 +180,7 @@ impl<B: Part> Parts<B> {
             return Ok(());
         }
         self.exchanged.set(std::ptr::null());
-        for (own, neighbours) in self.backends.iter().zip(&self.neighbours) {
-            own.meet(neighbours.map(|other| other.map(|other| &self.backends[other])))?;
-        }
-        Ok(())
+        self.backends.iter().try_for_each(Peer::meet)
     }
 }
 

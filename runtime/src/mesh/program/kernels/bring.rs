@@ -5,15 +5,17 @@ use super::arrays::Array;
 use super::{Kernels, narrow};
 use crate::build::Build;
 use crate::machine::{Arg, Launch, Machine};
+use crate::peers::{Meeting, Peer};
 use crate::{Element, Error, Result};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use stencilc_compiler::cuda;
+use stencilc_compiler::gpu;
 use stencilc_compiler::ir::mesh::Zones;
 use stencilc_compiler::ir::{Handle, Levels, Place, SetId, Stored, VariableId};
 use stencilc_compiler::kernel;
-use stencilc_compiler::kernel::machine::bring_rows;
+use stencilc_compiler::kernel::machine::{bring_rows, meet_peers};
 
 /// Threads of a block.
 const THREADS: u32 = 128;
@@ -37,11 +39,19 @@ type Table<M> = Rc<(Rc<<M as Machine>::Buffer>, usize)>;
 pub(super) struct Bringing<M: Machine> {
     kernels: RefCell<BTreeMap<&'static str, Rc<M::Kernel>>>,
     tables: RefCell<HashMap<Pairs, Table<M>>>,
+    /// Whom it meets, and the kernel that does where others are on other machines.
+    meeting: OnceCell<Meeting<M>>,
+    meets: OnceCell<M::Kernel>,
 }
 
 impl<M: Machine> Default for Bringing<M> {
     fn default() -> Self {
-        Self { kernels: RefCell::default(), tables: RefCell::default() }
+        Self {
+            kernels: RefCell::default(),
+            tables: RefCell::default(),
+            meeting: OnceCell::new(),
+            meets: OnceCell::new(),
+        }
     }
 }
 
@@ -67,13 +77,33 @@ impl Lie<'_> {
     }
 }
 
-impl<M: Build> ByPart for Kernels<M> {
+impl<M: Build> Peer for Kernels<M> {
     fn look_at(&self, other: &Self) -> Result<()> {
         self.machine.look_at(&other.machine)
     }
 
-    fn wait_for(&self, other: &Self) -> Result<()> {
-        self.machine.wait_for(&other.machine)
+    fn join(&self, neighbours: &[Option<(&Self, usize)>]) -> Result<()> {
+        for part in neighbours.iter().flatten().map(|(other, _)| *other).chain([self]) {
+            if part.bringing.meeting.get().is_none() {
+                _ = part.bringing.meeting.set(Meeting::new(&part.machine)?);
+            }
+        }
+        let mut met = Vec::new();
+        for own in neighbours {
+            met.push(own.and_then(|(other, place)| Some((other.meeting()?, place))));
+        }
+        let Some(own) = self.meeting() else { return Ok(()) };
+        own.join(&met)?;
+        if !own.is_alone() {
+            let code = meet_peers("meet_peers");
+            _ = self.bringing.meets.set(self.build(&code.name, &cuda::text(&code)?)?);
+        }
+        Ok(())
+    }
+
+    fn meet(&self) -> Result<()> {
+        let (Some(kernel), Some(meeting)) = (self.bringing.meets.get(), self.meeting()) else { return Ok(()) };
+        self.machine.launch(kernel, &Launch::new([1; 3], [gpu::WARP as u32, 1, 1]), &meeting.arguments()?)
     }
 
     fn record_together(parts: &[Self], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<M::Recording>> {
@@ -85,7 +115,9 @@ impl<M: Build> ByPart for Kernels<M> {
         let machines: Vec<&M> = parts.iter().map(Kernels::machine).collect();
         M::replay_together(&machines, recording)
     }
+}
 
+impl<M: Build> ByPart for Kernels<M> {
     fn bring(
         &self,
         variable: VariableId,
@@ -126,6 +158,11 @@ impl<M: Build> ByPart for Kernels<M> {
 }
 
 impl<M: Build> Kernels<M> {
+    /// Whom it meets, once it has joined them.
+    fn meeting(&self) -> Option<&Meeting<M>> {
+        self.bringing.meeting.get()
+    }
+
     /// How the numbers of a field lie; nothing of one that is on no set.
     fn lie(&self, place: Place, stored: Stored) -> Option<Lie<'_>> {
         let home = place.home?;

@@ -5,17 +5,22 @@ use super::{ByPart, Folding, Message, put};
 use crate::array::Data;
 use crate::error::{Error, Result};
 use crate::interpreter::mesh::folded;
+use crate::peers::Peer;
 use std::cell::RefCell;
 use std::convert::Infallible;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::ir::VariableId;
 
-impl ByPart for Interpreter {
+impl Peer for Interpreter {
     fn look_at(&self, _: &Self) -> Result<()> {
         Ok(())
     }
 
-    fn wait_for(&self, _: &Self) -> Result<()> {
+    fn join(&self, _: &[Option<(&Self, usize)>]) -> Result<()> {
+        Ok(())
+    }
+
+    fn meet(&self) -> Result<()> {
         Ok(())
     }
 
@@ -26,7 +31,9 @@ impl ByPart for Interpreter {
     fn replay_together(_: &[Self], recording: &Infallible) -> Result<()> {
         match *recording {}
     }
+}
 
+impl ByPart for Interpreter {
     fn bring(
         &self,
         variable: VariableId,

@@ -22,9 +22,11 @@ use super::cpu::Interpreter;
 use crate::array::Data;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
+use crate::peers::Peer;
 pub use cut::{Cut, Elements, Message, Part};
 pub use owners::Owners;
 use script::PartsScript;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,31 +35,7 @@ use stencilc_compiler::ir::{FieldId, Handle, SetId, VariableId};
 use stencilc_compiler::mesh::Chain;
 
 /// A backend that can have a part of a program over a mesh. What it would fold it leaves to [`ByPart::fold_together`].
-pub trait ByPart: Backend + Sized {
-    /// Lets it look at what another part holds.
-    ///
-    /// # Errors
-    /// There is no way from one machine to the other.
-    fn look_at(&self, other: &Self) -> Result<()>;
-
-    /// Lets what it is asked from now on wait for what another part was asked until now.
-    ///
-    /// # Errors
-    /// The machine fails.
-    fn wait_for(&self, other: &Self) -> Result<()>;
-
-    /// Records what all parts are asked by a closure, as [`Backend::record`] does of one.
-    ///
-    /// # Errors
-    /// As there.
-    fn record_together(parts: &[Self], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>>;
-
-    /// Does what was recorded of all parts.
-    ///
-    /// # Errors
-    /// A machine fails.
-    fn replay_together(parts: &[Self], recording: &Self::Recording) -> Result<()>;
-
+pub trait ByPart: Peer {
     /// Brings elements of another part's buffer of a variable into its own.
     ///
     /// # Errors
@@ -107,8 +85,8 @@ pub struct Parts<B: ByPart> {
     cut: Cut,
     script: Arc<PartsScript>,
     backends: Vec<B>,
-    /// Parts of which one brings elements of the other.
-    neighbours: BTreeSet<(usize, usize)>,
+    /// The buffer that elements were brought of since all parts met last: others may still look at it.
+    brought: Cell<*const B::Buffer>,
     /// Who is who in reductions, by set and zones.
     ranks: Vec<(Over, Arc<Ranks>)>,
 }
@@ -144,7 +122,6 @@ impl<B: ByPart> Parts<B> {
 
     fn of(script: MeshScript, cut: Cut, backends: Vec<B>) -> Result<Self> {
         let script = Arc::new(PartsScript::new(script, Arc::clone(&cut.foreign)));
-        let neighbours: BTreeSet<(usize, usize)> = cut.messages.iter().map(|own| (own.to, own.from)).collect();
         let mut ranks: Vec<(Over, Arc<Ranks>)> = Vec::new();
         for stencil in &cut.whole.program.stencils {
             let key = (stencil.set(), stencil.stencil.zones);
@@ -153,13 +130,13 @@ impl<B: ByPart> Parts<B> {
                 ranks.push((key, Arc::new(ranked(&cut, key))));
             }
         }
-        for &(to, from) in &neighbours {
-            backends[to].look_at(&backends[from])?;
+        let met = met(&cut, !ranks.is_empty());
+        for (part, own) in backends.iter().enumerate() {
+            met[part].iter().try_for_each(|&other| own.look_at(&backends[other]))?;
+            let place = |other: usize| Some((&backends[other], met[other].iter().position(|&own| own == part)?));
+            own.join(&met[part].iter().map(|&other| place(other)).collect::<Vec<_>>())?;
         }
-        if !ranks.is_empty() {
-            backends[1..].iter().try_for_each(|other| backends[0].look_at(other))?;
-        }
-        Ok(Self { cut, script, backends, neighbours, ranks })
+        Ok(Self { cut, script, backends, brought: Cell::new(std::ptr::null()), ranks })
     }
 
     /// What computes each part.
@@ -167,9 +144,15 @@ impl<B: ByPart> Parts<B> {
         &self.backends
     }
 
-    /// Lets parts that are neighbours wait for each other.
+    /// Lets parts wait for those that they look at, or that look at them.
     fn meet(&self) -> Result<()> {
-        self.neighbours.iter().try_for_each(|&(to, from)| self.backends[to].wait_for(&self.backends[from]))
+        self.brought.set(std::ptr::null());
+        self.backends.iter().try_for_each(Peer::meet)
+    }
+
+    /// Sees to it that nobody changes a buffer that others still look at.
+    fn let_look(&self, written: &[B::Buffer]) -> Result<()> {
+        if self.brought.get() == written.as_ptr() { self.meet() } else { Ok(()) }
     }
 
     /// The set that a variable is on, and how its numbers lie in the user's order: of an element, and of so many levels. Nothing of one that
@@ -202,6 +185,18 @@ impl<B: ByPart> Parts<B> {
         }
         Ok(all)
     }
+}
+
+/// By part, the others that it looks at or that look at it; where numbers of all are folded, the first looks at all.
+fn met(cut: &Cut, is_folded: bool) -> Vec<Vec<usize>> {
+    let messages = cut.messages.iter().map(|own| [own.to, own.from]);
+    let folded = (1..cut.parts.len()).filter(|_| is_folded).map(|other| [0, other]);
+    let mut all = vec![BTreeSet::new(); cut.parts.len()];
+    for [one, other] in messages.chain(folded) {
+        all[one].insert(other);
+        all[other].insert(one);
+    }
+    all.into_iter().map(|own| own.into_iter().collect()).collect()
 }
 
 /// Of each element that a part owns, how many of some zones come before it among all, and among those of the part.
@@ -294,11 +289,13 @@ impl<B: ByPart> Backend for Parts<B> {
             let &Message { to, from, .. } = message;
             self.backends[to].bring(variable, message, &buffer[to], &self.backends[from], &buffer[from])?;
         }
-        // Nobody changes what a neighbour still fetches.
-        self.meet()
+        // Whoever has come here has seen that all others have brought what came before.
+        self.brought.set(buffer.as_ptr());
+        Ok(())
     }
 
     fn copy(&self, from: &Self::Buffer, to: &Self::Buffer) -> Result<()> {
+        self.let_look(to)?;
         self.backends.iter().zip(from.iter().zip(to)).try_for_each(|(backend, (from, to))| backend.copy(from, to))
     }
 
@@ -306,6 +303,7 @@ impl<B: ByPart> Backend for Parts<B> {
         if stage.times != 1 {
             return Err(Error::check("parts are computed step after step"));
         }
+        arrays.writes.iter().try_for_each(|(_, written)| self.let_look(written))?;
         for (part, backend) in self.backends.iter().enumerate() {
             let reads: Vec<(FieldId, &B::Buffer)> =
                 arrays.reads.iter().map(|(field, buffer)| (*field, &buffer[part])).collect();
@@ -314,15 +312,17 @@ impl<B: ByPart> Backend for Parts<B> {
             backend.compute(stage, Arrays { reads: &reads, writes: &writes })?;
         }
         let foldings = self.foldings(stage, arrays.writes)?;
-        let (Some((first, others)), false) = (self.backends.split_first(), foldings.is_empty()) else { return Ok(()) };
-        others.iter().try_for_each(|other| first.wait_for(other))?;
+        if foldings.is_empty() {
+            return Ok(());
+        }
+        self.meet()?;
         for folding in &foldings {
             let own = arrays.writes.iter().find(|(field, _)| *field == folding.field);
             let buffers: Vec<&B::Buffer> = own.iter().flat_map(|(_, buffer)| buffer.iter()).collect();
             B::fold_together(&self.backends, folding, &buffers)?;
         }
-        // Nobody changes what the first still fetches.
-        others.iter().try_for_each(|other| other.wait_for(first))
+        // Nobody changes what the first still looks at.
+        self.meet()
     }
 
     fn wait(&self) -> Result<()> {
@@ -332,7 +332,14 @@ impl<B: ByPart> Backend for Parts<B> {
     fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>> {
         // What a reduction over nothing comes to is written from here.
         let is_empty = |((set, zones), _): &(Over, _)| self.cut.whole.bound.range(*set, *zones).is_empty();
-        if self.ranks.iter().any(is_empty) { Ok(None) } else { B::record_together(&self.backends, work) }
+        if self.ranks.iter().any(is_empty) {
+            return Ok(None);
+        }
+        // What is recorded begins when all was done before, and all is done when it ends.
+        self.brought.set(std::ptr::null());
+        let recording = B::record_together(&self.backends, work)?;
+        self.brought.set(std::ptr::null());
+        Ok(recording)
     }
 
     fn replay(&self, recording: &Self::Recording) -> Result<()> {
