@@ -34,7 +34,7 @@ fn sure(block: &mut Block) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::build::{Builder, Computing};
+    use crate::kernel::build::Builder;
     use crate::kernel::simplify::simplify;
     use crate::kernel::{Attempt, Axis, Coordinate, Element, Type};
 
