@@ -14,6 +14,7 @@ mod levels;
 mod mesh;
 mod mesh_commands;
 mod mesh_kernels;
+mod mesh_places;
 mod moving_levels;
 mod new;
 mod over_mesh;

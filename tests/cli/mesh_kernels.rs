@@ -169,24 +169,29 @@ fn strategies_that_keep_the_order_keep_the_bits() {
         ("awkward.stn --stencil around --mesh sphere.npz --levels 2", false),
     ];
     for (call, has_other_bits) in calls {
-        for (precision, more) in [("f32", ""), ("f64", ""), ("f64", "--from-zero")] {
-            let call = format!(
-                "bench {call} --precision {precision} {more} --device emulate --runs 1 --strategy all --order none,random --threads 64 --json"
-            );
-            let verdicts = measured(&folder, &call);
+        let call = format!("verify {call} --device emulate --strategy all --order none,random --threads 64 --json");
+        let told = folder.json(&call);
+        let cases = told["meshes"].as_array().unwrap();
+        let mut kinds = BTreeSet::new();
+        for case in cases {
+            let kind = (case["precision"].as_str().unwrap(), case["from_zero"].as_bool().unwrap());
+            assert!(kinds.insert(kind), "{call}: {kind:?}");
+            let all = case["combinations"].as_array().unwrap();
+            let statuses: BTreeSet<(&str, &str)> =
+                all.iter().map(|own| (own["strategy"].as_str().unwrap(), own["status"].as_str().unwrap())).collect();
             for strategy in ["owner", "two-step", "tiled"] {
                 // Whole and real numbers do not go through one array.
                 if strategy == "two-step" && call.contains("--stencil ends") {
                     continue;
                 }
-                let own: Vec<&str> =
-                    verdicts.iter().filter(|(name, _)| name == strategy).map(|(_, verdict)| verdict.as_str()).collect();
+                let own: Vec<&str> = statuses.iter().filter(|(name, _)| *name == strategy).map(|own| own.1).collect();
                 assert_eq!(own, ["equal"], "{call}: {strategy}");
             }
             // The others add in another order, which has to make a difference somewhere, or nothing is told apart.
-            let other_bits = verdicts.iter().any(|(_, verdict)| verdict == "within");
-            assert!(other_bits || !has_other_bits, "{call}: {verdicts:?}");
+            let other_bits = statuses.iter().any(|(_, status)| *status == "within");
+            assert!(other_bits || !has_other_bits, "{call}: {statuses:?}");
         }
+        assert!(kinds.contains(&("f32", false)) && kinds.contains(&("f64", false)), "{call}: {kinds:?}");
     }
 }
 

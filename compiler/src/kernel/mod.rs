@@ -418,8 +418,8 @@ pub enum Statement {
     Break,
     /// The thread is done.
     Return,
-    /// The attempt has failed if a division was not a usual one: the thread begins again. Nothing is written before, and no quick
-    /// division is behind it.
+    /// The attempt has failed if a division was not a usual one: the thread begins again. Nothing is written before but to memory of its own,
+    /// and no quick division is behind it.
     GiveUp,
     /// An empty line, for readers.
     Gap,

@@ -20,6 +20,7 @@ mod footprint;
 mod gather;
 mod group;
 mod mirror;
+mod once;
 mod own;
 pub mod quotient;
 mod rows;

@@ -137,7 +137,12 @@ impl Compiler {
         if settings.native && sources.iter().any(|source| converts(source.text)) {
             options.push(ROUNDING.as_ref());
         }
-        options.extend([object.as_os_str(), "-lm".as_ref()]);
+        if !settings.sanitise {
+            // Kernels and the device need none of what compilers link to every library, which takes longer than half of all linking: neither
+            // what runs initialisers, for there are none, nor C++'s library. The C library comes with that of mathematics.
+            options.push("-nostdlib".as_ref());
+        }
+        options.extend([object.as_os_str(), "-lm".as_ref(), "-lgcc".as_ref()]);
         self.made(&folder, &text(sources), settings, &options)
     }
 

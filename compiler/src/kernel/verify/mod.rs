@@ -244,7 +244,10 @@ impl Known<'_> {
                 let (index, value) = (kind(index), kind(value));
                 let fits = own.is_written && index.is_whole() && moves(kernel, *array, value);
                 wrong_if(!fits, || format!("{value:?} at {index:?} is written to `{}`", own.name))?;
-                self.written()?;
+                // An attempt that begins again has its own memory anew.
+                if !matches!(own.space, Space::Local(_)) {
+                    self.written()?;
+                }
             }
             Statement::AtomicAdd(array, index, values) => {
                 let own = &kernel.arrays[*array];

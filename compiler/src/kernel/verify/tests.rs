@@ -215,6 +215,16 @@ fn attempts_write_nothing_before_they_are_sure() {
         written(own, at, quotient);
     });
     assert_eq!(right, "");
+    let in_own_memory = told(|own| {
+        let [at, quotient] = tried(own);
+        let zero = own.int(0);
+        let kept = own.local("kept", Type::one(Element::F64), 1);
+        own.store(kept, zero, quotient);
+        let kept = own.load(kept, zero);
+        own.give_up();
+        written(own, at, kept);
+    });
+    assert_eq!(in_own_memory, "");
     type Fault = fn(&mut Builder);
     let faults: [(&str, Fault); 5] = [
         ("nowhere could it give up", |own| _ = tried(own)),

@@ -2,9 +2,11 @@
 
 mod elements;
 pub mod numbers;
+pub mod places;
 pub mod values;
 
 use super::ends::Ends;
+use super::once::tried_if_short;
 use super::sweep::Sweeping;
 use super::{Items, Kernel, MeshChoices, MeshTask};
 use crate::analysis::footprint::Footprint;
@@ -333,7 +335,7 @@ impl<'a> Writer<'a> {
             levels => format!(", {levels} levels a thread"),
         };
         doc.push(Comment::new(format!("Layout {}, {}{levels}.", self.choices.layout.name(), precision.name())));
-        let code = kernel::Kernel { doc, ..simplify(self.own.finish()) };
+        let code = kernel::Kernel { doc, ..simplify(tried_if_short(self.own.finish())) };
         Kernel { code, items, threads_of_column, slice: self.slice, in_place }
     }
 }

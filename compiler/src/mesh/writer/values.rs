@@ -144,7 +144,7 @@ impl Writer<'_> {
     }
 
     /// Gives a definition's value a name, where `at` leads.
-    fn name_value(&mut self, def: DefId, at: Path, value: ValueId) {
+    pub(super) fn name_value(&mut self, def: DefId, at: Path, value: ValueId) {
         let is_number = matches!(
             self.own.kernel().values[value].operation,
             Operation::Int(_) | Operation::Real(_) | Operation::Bool(_)
@@ -166,6 +166,7 @@ impl Writer<'_> {
     /// The value of a body where `at` leads. A definition that it uses is written when it is met, and then the body goes on.
     pub fn body(&mut self, body: &Body, at: &Path) -> ValueId {
         let task = self.task;
+        self.go_through_places(body, at);
         let mut begun = vec![Begun { def: None, body, at: at.clone(), values: Vec::new() }];
         loop {
             let Some(mut last) = begun.pop() else { return self.own.int(0) };
