@@ -94,11 +94,19 @@ impl Gpu {
         Self::record_on(self, &[], work)
     }
 
-    /// The same of several GPUs that wait for each other, the first of which starts it.
+    /// The same of several GPUs that wait for each other, the first of which starts it. One that is there several times is recorded once.
     ///
     /// # Errors
     /// As [`Gpu::record`].
     pub fn record_on(first: &Gpu, others: &[&Gpu], work: &mut dyn FnMut() -> Result<()>) -> Result<Graph> {
+        let mut all = vec![first];
+        for other in others {
+            // What goes into another stream of a GPU that records already would be done at once, and be in no recording.
+            if all.iter().all(|own| !Arc::ptr_eq(&own.context, &other.context)) {
+                all.push(other);
+            }
+        }
+        let others = &all[1..];
         let recorder = Recorder::begin(&first.context)?;
         let joined = others.iter().map(|other| recorder.joined(&other.context)).collect::<Result<Vec<_>>>()?;
         let contexts: Vec<&Arc<Context>> =
