@@ -6,7 +6,7 @@
  *
  * Handles may be used from any thread. A call that is run by one thread keeps others waiting that want to run the same one.
  *
- * Made by cbindgen: tests/header.rs says how.
+ * Made by cbindgen: header/ says how.
  */
 
 #ifndef STENCILC_H
