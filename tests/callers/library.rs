@@ -10,7 +10,9 @@ use tempfile::TempDir;
 fn library() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo).current_dir(root).args(["build", "--quiet", "-p", "stencilc-c"]).output().unwrap();
+    // With Python's module, which is built anyway: what both need is compiled once then, with the features that tests have it with.
+    let packages = ["build", "--quiet", "-p", "stencilc-c", "-p", "stencilc-python"];
+    let output = Command::new(cargo).current_dir(root).args(packages).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // This executable is in the folder `deps` beside it.
     let folder = std::env::current_exe().unwrap().parent().unwrap().parent().unwrap().to_owned();
