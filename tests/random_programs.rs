@@ -23,10 +23,10 @@ use stencilc_testing::constructs::Constructs;
 use stencilc_testing::generate::FUNCTIONS;
 use stencilc_testing::subject::{Case as _, Failure, failure_of, shrink};
 
-/// How many programs there are of each subject: 4,000 together. `random-programs` computes as many as one likes.
-const STENCILS: u64 = 2400;
-const PROGRAMS: u64 = 800;
-const MESHES: u64 = 800;
+/// How many programs there are of each subject: 3,000 together. `random-programs` computes as many as one likes.
+const STENCILS: u64 = 1800;
+const PROGRAMS: u64 = 600;
+const MESHES: u64 = 600;
 
 /// Programs whose kernels are compiled together.
 const BATCH: u64 = 50;
