@@ -88,6 +88,16 @@ pub fn guarded(work: impl FnOnce() -> Result<(), Error>) -> StencilcStatus {
     status
 }
 
+/// What C asks for, or `none` where something is wrong, which a message says.
+pub fn answered<T>(none: T, find: impl FnOnce() -> Result<T, Error>) -> T {
+    let mut answer = none;
+    guarded(|| {
+        answer = find()?;
+        Ok(())
+    });
+    answer
+}
+
 fn status_of(fault: Fault) -> StencilcStatus {
     match fault {
         Fault::Input | Fault::Machine => StencilcStatus::Input,

@@ -1,7 +1,7 @@
 //! Texts: what they declare, and how what they declare is to be computed.
 
 use crate::handles::{self, Held};
-use crate::status::{StencilcStatus, guarded};
+use crate::status::{StencilcStatus, answered, guarded};
 use crate::text::{c_text, text};
 use command_line::texts;
 use std::ffi::{CString, c_char, c_int};
@@ -285,34 +285,19 @@ pub extern "C" fn stencilc_free(stencil: *mut StencilcStencil) -> StencilcStatus
 /// The name of a stencil, which is there until it is freed; null if the handle is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencilc_name(stencil: *const StencilcStencil) -> *const c_char {
-    let mut name = std::ptr::null();
-    guarded(|| {
-        name = handles::stencil(stencil)?.name.as_ptr();
-        Ok(())
-    });
-    name
+    answered(std::ptr::null(), || Ok(handles::stencil(stencil)?.name.as_ptr()))
 }
 
 /// How many fields a stencil has; 0 if the handle is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencilc_field_count(stencil: *const StencilcStencil) -> usize {
-    let mut count = 0;
-    guarded(|| {
-        count = handles::stencil(stencil)?.fields.len();
-        Ok(())
-    });
-    count
+    answered(0, || Ok(handles::stencil(stencil)?.fields.len()))
 }
 
 /// How many parameters a stencil has; 0 if the handle is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencilc_parameter_count(stencil: *const StencilcStencil) -> usize {
-    let mut count = 0;
-    guarded(|| {
-        count = handles::stencil(stencil)?.params.len();
-        Ok(())
-    });
-    count
+    answered(0, || Ok(handles::stencil(stencil)?.params.len()))
 }
 
 /// Refuses a struct that the caller's header knows in another size.

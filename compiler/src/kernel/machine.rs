@@ -364,7 +364,7 @@ impl Around {
 
 /// Copies columns of a field from another one of it, whose columns and levels lie elsewhere: `columns` are pairs of where each goes and where
 /// it comes from.
-pub fn bring_rows(name: &str, threads: u32, element: Element) -> Kernel {
+pub fn bring_columns(name: &str, threads: u32, element: Element) -> Kernel {
     let mut own = Builder::new(
         name,
         threads,

@@ -1,4 +1,4 @@
-//! Several GPUs of one host: kernels of one look at the memory of another, and wait until it has computed what they look at.
+//! Several GPUs of one host: kernels of one look at the memory of another, and what is recorded of all waits for what all were asked before.
 
 use std::ffi::OsStr;
 

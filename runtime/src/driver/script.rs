@@ -270,6 +270,13 @@ pub struct Arrays<'a, B> {
     pub writes: &'a [(FieldId, &'a B)],
 }
 
+impl<'a, B> Arrays<'a, Vec<B>> {
+    /// Those of a part, of arrays that have one for each: what is read, and what is written.
+    pub fn of_part(&self, part: usize) -> [Vec<(FieldId, &'a B)>; 2] {
+        [self.reads, self.writes].map(|all| all.iter().map(|(field, buffer)| (*field, &buffer[part])).collect())
+    }
+}
+
 impl<B> Clone for Arrays<'_, B> {
     fn clone(&self) -> Self {
         *self

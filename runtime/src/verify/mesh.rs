@@ -279,13 +279,7 @@ impl Subject for OverMesh {
             problem.initial.get(&variable).ok_or_else(|| Error::check("an input is held that was not given"))
         })?;
         own.extend(kernels.damage()?);
-        Ok(match verdict {
-            Verdict::Failed { order, mismatches, damage } => {
-                Verdict::Failed { order, mismatches, damage: [damage, own].concat() }
-            }
-            verdict if own.is_empty() => verdict,
-            _ => Verdict::of(0, Vec::new(), own),
-        })
+        Ok(verdict.with_damage(own))
     }
 }
 

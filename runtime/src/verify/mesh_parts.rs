@@ -84,12 +84,6 @@ impl Subject for OverMeshInParts<'_> {
         for kernels in backend.backends() {
             own.extend(kernels.damage()?);
         }
-        Ok(match verdict {
-            Verdict::Failed { order, mismatches, damage } => {
-                Verdict::Failed { order, mismatches, damage: [damage, own].concat() }
-            }
-            verdict if own.is_empty() => verdict,
-            _ => Verdict::of(0, Vec::new(), own),
-        })
+        Ok(verdict.with_damage(own))
     }
 }

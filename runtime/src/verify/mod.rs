@@ -88,6 +88,17 @@ impl Verdict {
         }
     }
 
+    /// The same, and what was found damaged beside what is compared.
+    pub(crate) fn with_damage(self, own: Vec<String>) -> Self {
+        match self {
+            Verdict::Failed { order, mismatches, damage } => {
+                Verdict::Failed { order, mismatches, damage: [damage, own].concat() }
+            }
+            verdict if own.is_empty() => verdict,
+            _ => Verdict::of(0, Vec::new(), own),
+        }
+    }
+
     /// What came of something that could not be done. That the machine does not allow it says nothing about it.
     fn of_failure(error: Error) -> Result<Self> {
         match error.fault {

@@ -1,8 +1,8 @@
 //! A program on several devices: each has some rows of the grid, and computes them as it would compute any grid.
 //!
 //! ```text
-//! mod: as one backend, whose buffers have a part on each device -> script: what the program does, with rows that are brought
-//!      messages: which rows go from whom to whom                -> cpu, exchange: how a backend gets them
+//! mod: as one backend, whose buffers have a part on each device
+//!      messages: which rows go from whom to whom -> cpu, exchange: how a backend gets them
 //! ```
 //!
 //! The driver above and the backends below know of no parts. Every value is computed by one device, from the values that a single device
@@ -11,7 +11,6 @@
 mod cpu;
 pub(super) mod exchange;
 mod messages;
-mod script;
 #[cfg(test)]
 mod tests;
 
@@ -20,14 +19,13 @@ use super::plan::{PlanKind, ProgramPlan};
 use crate::array::Data;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
-use crate::peers::Peer;
+use crate::peers::{Brought, PartsScript, Peer};
 use messages::{Message, messages, neighbours};
-use script::PartsScript;
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 use stencilc_compiler::ir::program::{GridAxis, Side};
-use stencilc_compiler::ir::{FieldId, Handle, VariableId};
+use stencilc_compiler::ir::{Handle, VariableId};
 use stencilc_compiler::program::Beyond;
 
 /// A backend that can have a part of a program on a grid. It meets the parts before and behind it.
@@ -106,10 +104,25 @@ impl Cut {
     }
 }
 
+/// By variable: whether rows of it are brought.
+struct Rows(Vec<bool>);
+
+impl Brought<ProgramProblem> for Rows {
+    fn is_read(&self, _: &ProgramProblem, _: usize, variable: VariableId) -> bool {
+        self.0[variable.index()]
+    }
+
+    fn is_same(&self, a: VariableId, b: VariableId) -> bool {
+        self.0[a.index()] == self.0[b.index()]
+    }
+}
+
+type GridScript = PartsScript<ProgramProblem, Rows>;
+
 /// Computes a program by parts.
 pub struct Parts<B: Part> {
     cut: Cut,
-    script: Arc<PartsScript>,
+    script: Arc<GridScript>,
     backends: Vec<B>,
     messages: Vec<Message>,
     /// By part: which parts lie before and behind it.
@@ -124,7 +137,8 @@ impl<B: Part> Parts<B> {
     /// # Errors
     /// The machines of two neighbours do not reach each other.
     pub fn new(cut: Cut, backends: Vec<B>) -> Result<Self> {
-        let script = Arc::new(PartsScript::new(Arc::clone(&cut.whole)));
+        let (whole, brought) = (Arc::clone(&cut.whole), Rows(cut.whole.staged.is_shared_by_parts()));
+        let script = Arc::new(PartsScript { whole, brought });
         let messages = messages(&cut.whole.staged, &cut.parts);
         let neighbours = neighbours(&messages, backends.len());
         for (part, own) in backends.iter().enumerate() {
@@ -141,13 +155,18 @@ impl<B: Part> Parts<B> {
             backend.join(&met)?;
         }
         let variables = own.cut.whole.staged.program.variables.iter().map(|(id, _)| id);
-        variables.filter(|&id| own.script.is_brought(id)).try_for_each(|id| own.prepare(id))?;
+        variables.filter(|&id| own.is_brought(id)).try_for_each(|id| own.prepare(id))?;
         Ok(own)
     }
 
     /// What computes each part.
     pub fn backends(&self) -> &[B] {
         &self.backends
+    }
+
+    /// Whether rows of a variable are brought from part to part.
+    fn is_brought(&self, variable: VariableId) -> bool {
+        self.script.brought.0[variable.index()]
     }
 
     /// The lengths of a variable's array: of a row along i, and of levels; nothing of one that has no rows.
@@ -226,7 +245,7 @@ impl<B: Part> Backend for Parts<B> {
     type Recording = B::Recording;
 
     fn script(&self) -> Arc<dyn Script> {
-        Arc::<PartsScript>::clone(&self.script)
+        Arc::<GridScript>::clone(&self.script)
     }
 
     fn load(&self, variable: VariableId, data: &Data) -> Result<Self::Buffer> {
@@ -257,7 +276,7 @@ impl<B: Part> Backend for Parts<B> {
         for (backend, own) in self.backends.iter().zip(buffer) {
             backend.fill_halo(variable, own)?;
         }
-        if !self.script.is_brought(variable) {
+        if !self.is_brought(variable) {
             return Ok(());
         }
         for (part, own) in self.backends.iter().enumerate() {
@@ -287,10 +306,7 @@ impl<B: Part> Backend for Parts<B> {
             if self.cut.parts[part].staged.stages[stage.stage].region.cells() == 0 {
                 continue;
             }
-            let reads: Vec<(FieldId, &B::Buffer)> =
-                arrays.reads.iter().map(|(field, buffer)| (*field, &buffer[part])).collect();
-            let writes: Vec<(FieldId, &B::Buffer)> =
-                arrays.writes.iter().map(|(field, buffer)| (*field, &buffer[part])).collect();
+            let [reads, writes] = arrays.of_part(part);
             backend.compute(stage, Arrays { reads: &reads, writes: &writes })?;
         }
         Ok(())

@@ -15,7 +15,7 @@ use stencilc_compiler::gpu;
 use stencilc_compiler::ir::mesh::Zones;
 use stencilc_compiler::ir::{Handle, Levels, Place, SetId, Stored, VariableId};
 use stencilc_compiler::kernel;
-use stencilc_compiler::kernel::machine::{bring_rows, meet_peers};
+use stencilc_compiler::kernel::machine::{bring_columns, meet_peers};
 
 /// Threads of a block.
 const THREADS: u32 = 128;
@@ -223,7 +223,7 @@ impl<M: Build> Kernels<M> {
             Element::I32 => kernel::Element::I32,
             Element::Bool => kernel::Element::U8,
         };
-        let code = bring_rows(&format!("bring_{}", element.name()), THREADS, in_kernels);
+        let code = bring_columns(&format!("bring_{}", element.name()), THREADS, in_kernels);
         let kernel = Rc::new(self.build(&code.name, &cuda::text(&code)?)?);
         self.bringing.kernels.borrow_mut().insert(element.name(), Rc::clone(&kernel));
         Ok(kernel)

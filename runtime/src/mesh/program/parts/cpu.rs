@@ -7,31 +7,10 @@ use crate::error::{Error, Result};
 use crate::interpreter::mesh::folded;
 use crate::peers::Peer;
 use std::cell::RefCell;
-use std::convert::Infallible;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::ir::VariableId;
 
-impl Peer for Interpreter {
-    fn look_at(&self, _: &Self) -> Result<()> {
-        Ok(())
-    }
-
-    fn join(&self, _: &[Option<(&Self, usize)>]) -> Result<()> {
-        Ok(())
-    }
-
-    fn meet(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn record_together(_: &[Self], _: &mut dyn FnMut() -> Result<()>) -> Result<Option<Infallible>> {
-        Ok(None)
-    }
-
-    fn replay_together(_: &[Self], recording: &Infallible) -> Result<()> {
-        match *recording {}
-    }
-}
+impl Peer for Interpreter {}
 
 impl ByPart for Interpreter {
     fn bring(

@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! owners: who owns which element -> cut: the mesh of each part, who brings what from whom <- reach: what stencils look at
-//! mod: as one backend, whose buffers have a part on each device -> script: what the program does, with elements that are brought
-//!                                                               -> cpu, and `bring` beside the kernels: how a backend gets them
+//! mod: as one backend, whose buffers have a part on each device -> cpu, and `bring` beside the kernels: how a backend gets what is brought
 //! ```
 //!
 //! The driver above and the backends below know of no parts, as on grids ([`crate::program::parts`]). Every value is computed by
@@ -13,7 +12,6 @@ mod cpu;
 mod cut;
 mod owners;
 mod reach;
-mod script;
 #[cfg(test)]
 mod tests;
 
@@ -22,10 +20,9 @@ use super::cpu::Interpreter;
 use crate::array::Data;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
-use crate::peers::Peer;
+use crate::peers::{Brought, PartsScript, Peer};
 pub use cut::{Cut, Elements, Message, Part};
 pub use owners::Owners;
-use script::PartsScript;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -80,10 +77,22 @@ pub type Ranks = Vec<Vec<[u32; 2]>>;
 /// What reductions go over: the elements of a set, or of some of its zones.
 type Over = (SetId, Option<Zones>);
 
+/// By stencil or chain: the fields that it reads at elements of other parts.
+struct Foreign(Arc<[BTreeSet<FieldId>]>);
+
+impl Brought<MeshScript> for Foreign {
+    fn is_read(&self, whole: &MeshScript, stage: usize, variable: VariableId) -> bool {
+        let call = &whole.stage(stage).call;
+        self.0[call.stencil].iter().any(|field| call.fields[field.index()].read == Some(variable))
+    }
+}
+
+type OverMesh = PartsScript<MeshScript, Foreign>;
+
 /// Computes a program by parts.
 pub struct Parts<B: ByPart> {
     cut: Cut,
-    script: Arc<PartsScript>,
+    script: Arc<OverMesh>,
     backends: Vec<B>,
     /// The buffer that elements were brought of since all parts met last: others may still look at it.
     brought: Cell<*const B::Buffer>,
@@ -121,7 +130,7 @@ impl<B: ByPart> Parts<B> {
     }
 
     fn of(script: MeshScript, cut: Cut, backends: Vec<B>) -> Result<Self> {
-        let script = Arc::new(PartsScript::new(script, Arc::clone(&cut.foreign)));
+        let script = Arc::new(PartsScript { whole: Arc::new(script), brought: Foreign(Arc::clone(&cut.foreign)) });
         let mut ranks: Vec<(Over, Arc<Ranks>)> = Vec::new();
         for stencil in &cut.whole.program.stencils {
             let key = (stencil.set(), stencil.stencil.zones);
@@ -166,7 +175,7 @@ impl<B: ByPart> Parts<B> {
 
     /// The reductions of a stage whose numbers somebody wants.
     fn foldings(&self, stage: &Computed, writes: &[(FieldId, &Vec<B::Buffer>)]) -> Result<Vec<Folding>> {
-        let (whole, call) = (&self.cut.whole, self.script.call(stage.stage));
+        let (whole, call) = (&self.cut.whole, &self.script.whole.stage(stage.stage).call);
         let mut all = Vec::new();
         for stencil in whole.stages(call.stencil) {
             for (store, write) in stencil.stores() {
@@ -250,7 +259,7 @@ impl<B: ByPart> Backend for Parts<B> {
     type Recording = B::Recording;
 
     fn script(&self) -> Arc<dyn Script> {
-        Arc::<PartsScript>::clone(&self.script)
+        Arc::<OverMesh>::clone(&self.script)
     }
 
     fn load(&self, variable: VariableId, data: &Data) -> Result<Self::Buffer> {
@@ -305,10 +314,7 @@ impl<B: ByPart> Backend for Parts<B> {
         }
         arrays.writes.iter().try_for_each(|(_, written)| self.let_look(written))?;
         for (part, backend) in self.backends.iter().enumerate() {
-            let reads: Vec<(FieldId, &B::Buffer)> =
-                arrays.reads.iter().map(|(field, buffer)| (*field, &buffer[part])).collect();
-            let writes: Vec<(FieldId, &B::Buffer)> =
-                arrays.writes.iter().map(|(field, buffer)| (*field, &buffer[part])).collect();
+            let [reads, writes] = arrays.of_part(part);
             backend.compute(stage, Arrays { reads: &reads, writes: &writes })?;
         }
         let foldings = self.foldings(stage, arrays.writes)?;

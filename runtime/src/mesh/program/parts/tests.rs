@@ -237,7 +237,7 @@ fn what_nobody_looks_at_is_not_brought() {
         reads.filter(|&variable| script.needs_halo(stage, variable)).collect()
     };
     let stage = |name: &str| {
-        let is_it = |&stage: &usize| problem.stages(script.call(stage).stencil)[0].stencil.name == name;
+        let is_it = |&stage: &usize| problem.stages(script.whole.stage(stage).call.stencil)[0].stencil.name == name;
         (0..3).find(is_it).unwrap()
     };
     assert_eq!(needs(stage("slope")), [named("a")]);

@@ -1,36 +1,33 @@
-//! What a program in parts does: the same, and what other parts own is brought.
+//! What a program in parts does: the same, and what other parts have is brought.
 
-use super::super::MeshScript;
 use crate::array::{Data, Element};
 use crate::driver::{NumberOf, Script, Uses};
 use crate::error::Result;
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Body, FieldId, Handle, Program, VariableId};
+use stencilc_compiler::ir::{Body, Program, VariableId};
 use stencilc_compiler::program::Step;
 
-/// A program over a mesh, whose parts look at each other's elements.
-pub struct PartsScript {
-    whole: MeshScript,
-    /// By stencil or chain: the fields that it reads at elements of other parts.
-    foreign: Arc<[BTreeSet<FieldId>]>,
-}
+/// What is brought from part to part.
+pub trait Brought<S> {
+    /// Whether a stage of a program reads of a variable what other parts have.
+    fn is_read(&self, whole: &S, stage: usize, variable: VariableId) -> bool;
 
-impl PartsScript {
-    /// Of what a single device does, and the fields that each stencil or chain reads at elements of other parts.
-    pub fn new(whole: MeshScript, foreign: Arc<[BTreeSet<FieldId>]>) -> Self {
-        Self { whole, foreign }
-    }
-
-    /// The call of a stage.
-    pub fn call(&self, stage: usize) -> &Call {
-        &self.whole.stage(stage).call
+    /// Whether the same is brought of two variables.
+    fn is_same(&self, _a: VariableId, _b: VariableId) -> bool {
+        true
     }
 }
 
-impl Script for PartsScript {
+/// A program as one device would compute it, of which parts look at what others have.
+pub struct PartsScript<S, B> {
+    /// The program.
+    pub whole: Arc<S>,
+    /// What they look at.
+    pub brought: B,
+}
+
+impl<S: Script, B: Brought<S>> Script for PartsScript<S, B> {
     fn program(&self) -> &Program {
         self.whole.program()
     }
@@ -64,8 +61,11 @@ impl Script for PartsScript {
     }
 
     fn needs_halo(&self, stage: usize, variable: VariableId) -> bool {
-        let call = self.call(stage);
-        self.foreign[call.stencil].iter().any(|field| call.fields[field.index()].read == Some(variable))
+        self.brought.is_read(&self.whole, stage, variable) || self.whole.needs_halo(stage, variable)
+    }
+
+    fn has_same_edges(&self, a: VariableId, b: VariableId) -> bool {
+        self.brought.is_same(a, b) && self.whole.has_same_edges(a, b)
     }
 
     fn is_number(&self, variable: VariableId) -> bool {

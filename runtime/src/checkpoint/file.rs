@@ -1,0 +1,134 @@
+//! The file of a checkpoint: an archive that NumPy reads, with an array for each value, called by a name that the program has for it, and
+//! `about.json`, which says what it is a checkpoint of.
+
+use super::Checkpoint;
+use super::about::{About, FORMAT, Held};
+use crate::array::{Array, Data};
+use crate::driver::{Backend, Driver};
+use crate::error::{Error, Result};
+use crate::npy::Archive;
+use crate::{files, memory, npy};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufReader, Read, Seek, Write};
+use std::path::Path;
+use stencilc_compiler::ir::Handle;
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+/// The entry that says what the file is.
+const ABOUT: &str = "about.json";
+
+/// More bytes than it ever has.
+const ABOUT_BYTES: u64 = 1 << 24;
+
+/// Writes what a program holds to the file at `path`, all of it or nothing.
+///
+/// # Errors
+/// The machine fails, or those of [`files::write_atomic`].
+pub fn save<B: Backend>(path: &Path, about: &About, driver: &Driver<B>) -> Result<()> {
+    let script = driver.script();
+    let variables = &script.program().variables;
+    let mut arrays = BTreeMap::new();
+    let fresh = |arrays: &BTreeMap<String, Array>, own: &str| {
+        let numbered = (2..).map(|n| format!("{own}_{n}"));
+        let mut all = std::iter::once(own.to_owned()).chain(numbered);
+        all.find(|name| !arrays.contains_key(name)).unwrap_or_default()
+    };
+    let mut names: BTreeMap<usize, String> = BTreeMap::new();
+    let (mut values, mut numbers) = (Vec::new(), Vec::new());
+    // What prints show is computed anew.
+    for (variable, slot) in driver.bound().into_iter().filter(|(variable, _)| !variables[*variable].is_shown) {
+        let array = match names.entry(slot) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let Some(data) = driver.get(variable)? else { continue };
+                let name = fresh(&arrays, &variables[variable].name);
+                arrays.insert(name.clone(), Array { shape: script.shape(variable), data });
+                place.insert(name)
+            }
+        };
+        values.push(Held { variable: variable.index(), array: array.clone() });
+    }
+    for (variable, value) in driver.numbers()? {
+        let name = fresh(&arrays, &variables[variable].name);
+        arrays.insert(name.clone(), Array { shape: Vec::new(), data: Data::single(script.element(variable), value) });
+        numbers.push(Held { variable: variable.index(), array: name });
+    }
+    let (done, repeats) = match about.mesh {
+        Some(_) => (Some(driver.done()), driver.repeats()),
+        None => (None, None),
+    };
+    let about = About { position: driver.position_in_text(), done, repeats, values, numbers, ..about.clone() };
+    let checkpoint = Checkpoint { about, arrays };
+    files::write_atomic(path, |out| checkpoint.write(out))
+}
+
+/// Reads the checkpoint in the file at `path`.
+///
+/// # Errors
+/// There is no such file, it is no checkpoint, or it is damaged.
+pub fn load(path: &Path) -> Result<Checkpoint> {
+    let shown = path.display();
+    let failed = |error: &dyn std::fmt::Display| {
+        Error::input(format!("cannot read the checkpoint `{shown}`: {error}"))
+            .help("a checkpoint is written by `run --checkpoint FILE`; without one, leave out --resume")
+    };
+    files::reads(files::Kind::Checkpoint, path)?;
+    let file = files::open(path, files::Links::Follow).map_err(|error| failed(&error))?;
+    read(BufReader::new(file)).map_err(|error| failed(&error.message))
+}
+
+/// Reads a checkpoint from the bytes of a file.
+///
+/// # Errors
+/// As [`load`], but messages do not name the file.
+pub fn read(file: impl Read + Seek) -> Result<Checkpoint> {
+    let failed = |error: &dyn std::fmt::Display| Error::input(error.to_string());
+    let archive = Archive::of_any(file);
+    let mut archive = archive.map_err(|_| failed(&"it is no checkpoint, or was not written to its end"))?;
+    let text = archive.text(ABOUT, ABOUT_BYTES).map_err(|error| failed(&error.message))?;
+    let text = text.ok_or_else(|| failed(&"it does not say what it is a checkpoint of"))?;
+    let about: About = serde_json::from_str(&text).map_err(|error| failed(&error))?;
+    if about.format != FORMAT {
+        return Err(failed(&format!("it is a `{}`, and this version reads `{FORMAT}`", about.format)));
+    }
+    let names: BTreeSet<&str> = about.values.iter().chain(&about.numbers).map(|held| held.array.as_str()).collect();
+    let mut bytes = 0;
+    for name in &names {
+        if !archive.has(name) {
+            return Err(failed(&format!("it holds no array `{name}`")));
+        }
+        let count = archive.count(name).map_err(|error| failed(&error.message))?;
+        // The least that a number takes; each array is judged again, by its type, when it is read.
+        bytes += count as u128;
+    }
+    memory::check(bytes, "the arrays of the checkpoint take", memory::HELP)?;
+    let mut arrays = BTreeMap::new();
+    for name in names {
+        let array = archive.array(name).map_err(|error| failed(&error.message))?;
+        arrays.insert(name.to_owned(), array);
+    }
+    Ok(Checkpoint { about, arrays })
+}
+
+impl Checkpoint {
+    /// Writes the bytes that [`save`] puts into a file.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut archive = ZipWriter::new_stream(out);
+        archive.start_file(ABOUT, SimpleFileOptions::default())?;
+        serde_json::to_writer_pretty(&mut archive, &self.about)?;
+        for (name, array) in &self.arrays {
+            let is_large = array.data.len() * array.data.element().bytes() >= 1 << 31;
+            let options =
+                SimpleFileOptions::default().large_file(is_large).compression_method(zip::CompressionMethod::Stored);
+            archive.start_file(format!("{name}.npy"), options)?;
+            npy::write(&mut archive, array)?;
+        }
+        archive.finish()?;
+        Ok(())
+    }
+}
