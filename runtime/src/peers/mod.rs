@@ -68,19 +68,28 @@ const BEFORE: usize = 2;
 /// What a part on a machine keeps of whom it meets.
 pub struct Meeting<M: Machine> {
     machine: Arc<M>,
-    turns: M::Buffer,
+    /// What it counts, from when somebody joins it.
+    turns: OnceCell<M::Buffer>,
     /// Where it tells its neighbours, and how many there are; and whether any of them is on another machine.
     told: OnceCell<(M::Buffer, usize, bool)>,
 }
 
 impl<M: Machine> Meeting<M> {
     /// Of a part that has met nobody yet.
-    ///
-    /// # Errors
-    /// The machine has too little memory.
-    pub fn new(machine: &Arc<M>) -> Result<Self> {
-        let turns = machine.upload(&[0; 4 * (BEFORE + MOST)])?;
-        Ok(Self { machine: Arc::clone(machine), turns, told: OnceCell::new() })
+    pub fn new(machine: &Arc<M>) -> Self {
+        Self { machine: Arc::clone(machine), turns: OnceCell::new(), told: OnceCell::new() }
+    }
+
+    /// The address of one of the numbers by which it counts.
+    fn number(&self, place: usize) -> Result<u64> {
+        let turns = match self.turns.get() {
+            Some(known) => known,
+            None => {
+                let turns = self.machine.upload(&[0; 4 * (BEFORE + MOST)])?;
+                self.turns.get_or_init(|| turns)
+            }
+        };
+        Ok(self.machine.address(turns, 4 * place))
     }
 
     /// As [`Peer::join`].
@@ -94,12 +103,10 @@ impl<M: Machine> Meeting<M> {
         }
         let place = |own: &Option<(&Self, usize)>| match own {
             // A machine does what it is asked in order: whoever shares it is not waited for.
-            Some((other, place)) if !Arc::ptr_eq(&self.machine, &other.machine) => {
-                other.machine.address(&other.turns, 4 * (BEFORE + place))
-            }
-            Some(_) | None => 0,
+            Some((other, place)) if !Arc::ptr_eq(&self.machine, &other.machine) => other.number(BEFORE + place),
+            Some(_) | None => Ok(0),
         };
-        let mut places: Vec<u64> = neighbours.iter().map(place).collect();
+        let mut places: Vec<u64> = neighbours.iter().map(place).collect::<Result<_>>()?;
         let (count, is_apart) = (places.len(), places.iter().any(|&place| place != 0));
         // There is a table even where nobody is.
         places.push(0);
@@ -119,8 +126,8 @@ impl<M: Machine> Meeting<M> {
     pub fn arguments(&self) -> Result<[Arg; 3]> {
         let told = self.told.get();
         let (table, count, _) = told.ok_or_else(|| Error::check("a part meets others that it has not joined"))?;
-        let pointer = |buffer| Arg::Pointer(self.machine.address(buffer, 0));
-        Ok([pointer(&self.turns), pointer(table), Arg::I32(*count as i32)])
+        let table = self.machine.address(table, 0);
+        Ok([Arg::Pointer(self.number(0)?), Arg::Pointer(table), Arg::I32(*count as i32)])
     }
 }
 
@@ -167,12 +174,12 @@ mod tests {
     #[test]
     fn machines_that_parts_share_have_nobody_to_wait_for() {
         let emulator = Arc::new(Emulator::default());
-        let [one, other] = [(), ()].map(|()| Meeting::new(&emulator).unwrap());
+        let [one, other] = [(), ()].map(|()| Meeting::new(&emulator));
         assert!(one.arguments().is_err(), "it has joined nobody");
         one.join(&[None, Some((&other, 0))]).unwrap();
         assert!(one.is_alone());
         assert!(one.join(&[]).is_err(), "it has joined already");
-        let apart = Meeting::new(&Arc::new(Emulator::default())).unwrap();
+        let apart = Meeting::new(&Arc::new(Emulator::default()));
         other.join(&[Some((&apart, 1))]).unwrap();
         assert!(!other.is_alone());
     }

@@ -114,7 +114,7 @@ impl<M: Machine> Kernels<M> {
                 fillings.insert(id, filling);
             }
         }
-        let exchange = Exchange::new(&machine)?;
+        let exchange = Exchange::new(&machine);
         Ok(Self { machine, planned, stages, fillings, fills, exchanges, exchange, watched: false })
     }
 

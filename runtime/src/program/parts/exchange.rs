@@ -64,11 +64,8 @@ struct Around<M: Machine> {
 
 impl<M: Machine> Exchange<M> {
     /// Of a part that has met nobody yet.
-    ///
-    /// # Errors
-    /// The machine has too little memory.
-    pub fn new(machine: &Arc<M>) -> Result<Self> {
-        Ok(Self { meeting: Meeting::new(machine)?, around: RefCell::default() })
+    pub fn new(machine: &Arc<M>) -> Self {
+        Self { meeting: Meeting::new(machine), around: RefCell::default() }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::{Element, Error, Result};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
+use std::sync::Arc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::gpu;
 use stencilc_compiler::ir::mesh::Zones;
@@ -39,17 +40,18 @@ type Table<M> = Rc<(Rc<<M as Machine>::Buffer>, usize)>;
 pub(super) struct Bringing<M: Machine> {
     kernels: RefCell<BTreeMap<&'static str, Rc<M::Kernel>>>,
     tables: RefCell<HashMap<Pairs, Table<M>>>,
-    /// Whom it meets, and the kernel that does where others are on other machines.
-    meeting: OnceCell<Meeting<M>>,
+    meeting: Meeting<M>,
+    /// The kernel that meets others, where some are on other machines.
     meets: OnceCell<M::Kernel>,
 }
 
-impl<M: Machine> Default for Bringing<M> {
-    fn default() -> Self {
+impl<M: Machine> Bringing<M> {
+    /// For kernels on a machine.
+    pub fn new(machine: &Arc<M>) -> Self {
         Self {
             kernels: RefCell::default(),
             tables: RefCell::default(),
-            meeting: OnceCell::new(),
+            meeting: Meeting::new(machine),
             meets: OnceCell::new(),
         }
     }
@@ -83,18 +85,11 @@ impl<M: Build> Peer for Kernels<M> {
     }
 
     fn join(&self, neighbours: &[Option<(&Self, usize)>]) -> Result<()> {
-        for part in neighbours.iter().flatten().map(|(other, _)| *other).chain([self]) {
-            if part.bringing.meeting.get().is_none() {
-                _ = part.bringing.meeting.set(Meeting::new(&part.machine)?);
-            }
-        }
-        let mut met = Vec::new();
-        for own in neighbours {
-            met.push(own.and_then(|(other, place)| Some((other.meeting()?, place))));
-        }
-        let Some(own) = self.meeting() else { return Ok(()) };
-        own.join(&met)?;
+        let meetings = neighbours.iter().map(|own| own.map(|(other, place)| (&other.bringing.meeting, place)));
+        let own = &self.bringing.meeting;
+        own.join(&meetings.collect::<Vec<_>>())?;
         if !own.is_alone() {
+            // Made ready now: once parts wait for each other, none is asked anything else meanwhile.
             let code = meet_peers("meet_peers");
             _ = self.bringing.meets.set(self.build(&code.name, &cuda::text(&code)?)?);
         }
@@ -102,8 +97,9 @@ impl<M: Build> Peer for Kernels<M> {
     }
 
     fn meet(&self) -> Result<()> {
-        let (Some(kernel), Some(meeting)) = (self.bringing.meets.get(), self.meeting()) else { return Ok(()) };
-        self.machine.launch(kernel, &Launch::new([1; 3], [gpu::WARP as u32, 1, 1]), &meeting.arguments()?)
+        let Some(kernel) = self.bringing.meets.get() else { return Ok(()) };
+        let launch = Launch::new([1; 3], [gpu::WARP as u32, 1, 1]);
+        self.machine.launch(kernel, &launch, &self.bringing.meeting.arguments()?)
     }
 
     fn record_together(parts: &[Self], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<M::Recording>> {
@@ -158,11 +154,6 @@ impl<M: Build> ByPart for Kernels<M> {
 }
 
 impl<M: Build> Kernels<M> {
-    /// Whom it meets, once it has joined them.
-    fn meeting(&self) -> Option<&Meeting<M>> {
-        self.bringing.meeting.get()
-    }
-
     /// How the numbers of a field lie; nothing of one that is on no set.
     fn lie(&self, place: Place, stored: Stored) -> Option<Lie<'_>> {
         let home = place.home?;

@@ -93,6 +93,7 @@ impl<M: Build> Kernels<M> {
             script: Arc::new(MeshScript::new(&problem, &merges)),
             problem,
             records: true,
+            bringing: Bringing::new(&machine),
             machine,
             choices,
             reader: None,
@@ -107,7 +108,6 @@ impl<M: Build> Kernels<M> {
             folds: RefCell::default(),
             zero: RefCell::default(),
             left: None,
-            bringing: Bringing::default(),
         }
     }
 
