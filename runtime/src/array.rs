@@ -123,6 +123,21 @@ impl Data {
         }
     }
 
+    /// Copies runs of so many numbers to another array of the same type: each from a place here to a place there.
+    pub(crate) fn copy_runs(&self, to: &mut Data, count: usize, runs: impl Iterator<Item = [usize; 2]>) {
+        fn each<T: Copy>(from: &[T], to: &mut [T], count: usize, runs: impl Iterator<Item = [usize; 2]>) {
+            runs.for_each(|[first, place]| to[place..place + count].copy_from_slice(&from[first..first + count]));
+        }
+        match (self, to) {
+            (Data::F32(from), Data::F32(to)) => each(from, to, count, runs),
+            (Data::F64(from), Data::F64(to)) => each(from, to, count, runs),
+            (Data::I32(from), Data::I32(to)) => each(from, to, count, runs),
+            (Data::Bool(from), Data::Bool(to)) => each(from, to, count, runs),
+            // Whoever calls has both of one type.
+            (Data::F32(_) | Data::F64(_) | Data::I32(_) | Data::Bool(_), _) => {}
+        }
+    }
+
     /// Whether truth values are 0 or 1: kernels compute with no other.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Parts that the interpreter computes, one after the other.
 
 use super::messages::Message;
-use super::{Neighbour, Part, put};
+use super::{Neighbour, Part};
 use crate::array::Data;
 use crate::driver::Backend;
 use crate::error::{Error, Result};
@@ -29,9 +29,9 @@ impl Part for Interpreter {
             let levels = self.script().program().variables[variable].place.levels.count(own.nk);
             let from = from.borrow();
             let mut to = buffer.try_borrow_mut().map_err(|_| Error::check("a part writes what it reads"))?;
-            let row = |nj: usize, first: usize| move |level: usize| (level * nj + first) * own.ni;
-            let (first, place) = (row(others.nj, message.from_row), row(own.nj, message.to_row));
-            put(&from, &mut to, levels, first, place, message.count * own.ni);
+            let row = |nj: usize, level: usize, first: usize| (level * nj + first) * own.ni;
+            let run = |level| [row(others.nj, level, message.from_row), row(own.nj, level, message.to_row)];
+            from.copy_runs(&mut to, message.count * own.ni, (0..levels).map(run));
         }
         Ok(())
     }

@@ -104,10 +104,6 @@ impl<M: Machine> Peer for Kernels<M> {
 
 impl<M: Machine> Part for Kernels<M> {
     fn prepare(&self, variable: VariableId, brought: [Option<(&Self, &Message)>; 2]) -> Result<()> {
-        let mut known = self.exchange.around.borrow_mut();
-        if known.contains_key(&variable) {
-            return Ok(());
-        }
         let mut all = Pairs::new();
         let counts = brought.map(|own| {
             let pairs = own.map_or_else(Vec::new, |(other, message)| self.columns_of(variable, message, other));
@@ -125,7 +121,7 @@ impl<M: Machine> Part for Kernels<M> {
             levels: self.machine().upload(bytemuck::cast_slice(&levels))?,
             level_count: levels.len(),
         };
-        known.insert(variable, around);
+        self.exchange.around.borrow_mut().insert(variable, around);
         Ok(())
     }
 

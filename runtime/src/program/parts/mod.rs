@@ -206,38 +206,9 @@ impl<B: Part> Parts<B> {
 /// The numbers of some rows of an array whose rows and levels have these lengths.
 fn rows_of(data: &Data, [ni, levels]: [usize; 2], nj: usize, rows: &Range<usize>) -> Data {
     let mut own = Data::fresh(data.element(), ni * levels * rows.len());
-    put(
-        data,
-        &mut own,
-        levels,
-        |level| (level * nj + rows.start) * ni,
-        |level| level * rows.len() * ni,
-        ni * rows.len(),
-    );
+    let runs = (0..levels).map(|level| [(level * nj + rows.start) * ni, level * rows.len() * ni]);
+    data.copy_runs(&mut own, ni * rows.len(), runs);
     own
-}
-
-/// Copies as many numbers of each level.
-pub(super) fn put(
-    from: &Data,
-    to: &mut Data,
-    levels: usize,
-    first: impl Fn(usize) -> usize,
-    place: impl Fn(usize) -> usize,
-    count: usize,
-) {
-    fn each<T: Copy>(from: &[T], to: &mut [T], runs: impl Iterator<Item = (usize, usize)>, count: usize) {
-        runs.for_each(|(first, place)| to[place..place + count].copy_from_slice(&from[first..first + count]));
-    }
-    let runs = (0..levels).map(|level| (first(level), place(level)));
-    match (from, to) {
-        (Data::F32(from), Data::F32(to)) => each(from, to, runs, count),
-        (Data::F64(from), Data::F64(to)) => each(from, to, runs, count),
-        (Data::I32(from), Data::I32(to)) => each(from, to, runs, count),
-        (Data::Bool(from), Data::Bool(to)) => each(from, to, runs, count),
-        // Both are of one variable.
-        (Data::F32(_) | Data::F64(_) | Data::I32(_) | Data::Bool(_), _) => {}
-    }
 }
 
 impl<B: Part> Backend for Parts<B> {
@@ -267,7 +238,7 @@ impl<B: Part> Backend for Parts<B> {
         for ((backend, buffer), rows) in self.backends.iter().zip(buffer).zip(&self.cut.rows) {
             let own = backend.read(variable, buffer)?;
             let (len, first) = (rows.len(), rows.start);
-            put(&own, &mut all, levels, |level| level * len * ni, |level| (level * nj + first) * ni, ni * len);
+            own.copy_runs(&mut all, ni * len, (0..levels).map(|level| [level * len * ni, (level * nj + first) * ni]));
         }
         Ok(all)
     }

@@ -235,23 +235,13 @@ fn put(
     [width, levels]: [usize; 2],
     places: impl Iterator<Item = [usize; 2]> + Clone,
 ) {
-    fn each<T: Copy>(from: &[T], to: &mut [T], width: usize, starts: impl Iterator<Item = [usize; 2]>) {
-        starts.for_each(|[first, place]| to[place..place + width].copy_from_slice(&from[first..first + width]));
-    }
     let sizes = [from.1, to.1];
     let starts = (0..levels).flat_map(|level| {
         places
             .clone()
             .map(move |[first, place]| [level * sizes[0] + first, level * sizes[1] + place].map(|at| at * width))
     });
-    match (from.0, to.0) {
-        (Data::F32(from), Data::F32(to)) => each(from, to, width, starts),
-        (Data::F64(from), Data::F64(to)) => each(from, to, width, starts),
-        (Data::I32(from), Data::I32(to)) => each(from, to, width, starts),
-        (Data::Bool(from), Data::Bool(to)) => each(from, to, width, starts),
-        // Both are of one variable.
-        (Data::F32(_) | Data::F64(_) | Data::I32(_) | Data::Bool(_), _) => {}
-    }
+    from.0.copy_runs(to.0, width, starts);
 }
 
 impl<B: ByPart> Backend for Parts<B> {
