@@ -211,6 +211,16 @@ extern "C" __global__ void flags(const float* __restrict__ a, float* b, unsigned
     if (blockIdx.x + 1 < gridDim.x) flag_raise(&state[blockIdx.x + 1]);
 }
 
+//: meetings
+extern "C" __global__ void meetings(const float* __restrict__ a, float* __restrict__ b, unsigned* state)
+{
+    // Others that are not there: nobody is told, and nobody waited for.
+    const long long others[2] = {0, 0};
+    const int x = blockIdx.x * 64 + threadIdx.x;
+    peers_meet(state, others, 2, blockIdx.x == 0);
+    b[x] = a[x];
+}
+
 //: atomics
 extern "C" __global__ void atomics(const float* __restrict__ a, float* b, unsigned* state)
 {

@@ -15,7 +15,7 @@
 //! let choices = Choices { access: "naive".into(), ..Choices::default() };
 //! let built = compile(&source, None, &choices, None)?;
 //! assert!(built.source.contains("b[c] = 0.5 * (a[i - 1 + j * row + k * plane] + a[i + 1 + j * row + k * plane]);"));
-//! assert!(built.header.contains("int mean_launch(const mean_args* args, cudaStream_t stream);"));
+//! assert!(built.header.contains("int mean_launch(const mean_args* args, struct CUstream_st* stream);"));
 //! # Ok::<(), stencilc_compiler::diagnostic::Failure>(())
 //! ```
 //!

@@ -110,6 +110,7 @@ pub fn cases() -> Vec<Case> {
             }
             written(READ, |x| sums[x])
         }),
+        case("meetings", launch(16, 64), |a| written(READ, |x| a[x])),
         case("atomics", launch(16, 64), |a| {
             let sum: f32 = a.iter().sum();
             let least = a.iter().copied().fold(0.0, f32::min) as i32;
