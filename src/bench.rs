@@ -146,12 +146,15 @@ pub fn with_kernels(given: Option<Device>, command: &str) -> Result<Device> {
     }
 }
 
+/// How many cells are computed where nothing is measured, since kernels are emulated, but every one is compiled.
+pub const TRIED: u64 = 0;
+
 /// A device, to measure on.
 ///
 /// # Errors
 /// It cannot be used, or what compiles for it is missing.
 pub fn open(device: Device) -> Result<Platform> {
-    let platform = device.open(1)?;
+    let platform = device.open(TRIED)?;
     match &platform {
         Platform::Cpu => terminal::note("the interpreter is measured, which has neither storages nor strategies"),
         Platform::Emulator(emulator) if emulator.is_native() => {}

@@ -89,9 +89,10 @@ pub fn verify(args: &Args, json: bool) -> Result<()> {
     let inputs = args.files.iter().map(|file| input::load(file)).collect::<Result<Vec<Input>>>()?;
     let subjects = args.subjects(&inputs)?;
     args.check(&subjects)?;
-    let (tools, device, no_nvrtc) = Tools::choose(args.device, &args.arch)?;
-    tell(&tools, args.device, no_nvrtc);
     let [of_stencils, of_programs] = args.grids()?;
+    let cells = of_programs.iter().map(|own| own.chosen.grid.map_or(0, Grid::count)).max().unwrap_or(0);
+    let (tools, device, no_nvrtc) = Tools::choose(args.device, &args.arch, cells)?;
+    tell(&tools, args.device, no_nvrtc);
     let tasks = args.tasks(&subjects, &of_stencils, &of_programs);
     let progress = Progress::new(tasks.iter().flatten().map(|task| task.count(args)).sum(), "verifying");
     let means = Means { args, tools: &tools, progress: &progress };

@@ -179,7 +179,7 @@ fn patches_tell_ways_apart_that_others_need_not() {
     let problem = Problem::new(request(&stencil, &corner, 4)).unwrap();
     assert_eq!(problem.region.column_numbers(problem.grid), [0]);
     let expected = expect(&problem, &|_| {}).unwrap();
-    let (compiler, how) = (Compiler::find().unwrap(), Settings { optimise: 1, strict: true, ..Settings::default() });
+    let (compiler, how) = (Compiler::find().unwrap(), Settings { strict: true, ..Settings::default() });
     let all = [[1, 1], [2, 2]].map(|patch| of_patches(Precision::F64, patch, [32, 2, 1]));
     for verdict in verify_emulated(&problem, &expected, &all, &compiler, &how).unwrap() {
         assert!(matches!(verdict, Verdict::Equal { cells: 1.. }), "{verdict:?}");
@@ -192,7 +192,7 @@ fn patches_equal_the_interpreter() {
     let circle = tree(9, 8, 2, Refinement::Circle);
     let tori = [[17, 12], [1, 1], [1, 6], [2, 5], [3, 9], [4, 7]].map(|[ni, nj]| twisted(ni, nj, 0, 0));
     let grids: Vec<Adjacency> = [circle, twisted(17, 12, 5, 1), twisted(5, 4, 3, 2)].into_iter().chain(tori).collect();
-    let (compiler, how) = (Compiler::find().unwrap(), Settings { optimise: 1, strict: true, ..Settings::default() });
+    let (compiler, how) = (Compiler::find().unwrap(), Settings { strict: true, ..Settings::default() });
     every().par_iter().enumerate().for_each(|(at, stencil)| {
         let mut equal = 0;
         for (grid, adjacency) in grids.iter().cloned().map(Arc::new).enumerate() {

@@ -96,7 +96,7 @@ fn one_level_and_a_grid_as_small_as_it_can_be() {
 /// Widths of which some are whole tiles, so that elements are moved many at once.
 #[test]
 fn tiles_of_several_shapes() {
-    let how = Settings { optimise: 1, strict: true, ..Settings::default() };
+    let how = Settings { strict: true, ..Settings::default() };
     let all = stencils();
     let moved_at_once = all.par_iter().map(|(name, text)| {
         let mut count = 0;

@@ -116,7 +116,7 @@ fn kernels_compute_what_each_alone_computes() {
 #[test]
 fn checked_kernels_find_nothing() {
     let stencils = lowered("dycore", DYCORE);
-    let how = Settings { optimise: 1, strict: true, ..Settings::default() };
+    let how = Settings { strict: true, ..Settings::default() };
     for problem in on_rows(&stencils).iter().chain(&on_cells(&stencils)) {
         let all = variants().filter(|choices| choices.storage != "regular" && choices.layout == "hilbert");
         let choices: Vec<Choices> = all.map(|choices| Choices { checked: true, ..choices }).step_by(5).collect();

@@ -62,17 +62,15 @@ impl Device {
         }
     }
 
-    /// The device, ready to compute. On the emulator, kernels are optimised so much, 0 to 3.
+    /// The device, ready to compute so many cells in all, each step counted: where they are few, the emulator's kernels are compiled quickly,
+    /// and else to be fast.
     ///
     /// # Errors
     /// There is no such GPU, or no C++ compiler for kernels on the CPU.
-    pub fn open(self, optimise: u8) -> Result<Platform> {
+    pub fn open(self, cells: u64) -> Result<Platform> {
         Ok(match self {
             Device::Cpu => Platform::Cpu,
-            Device::Emulate => {
-                let settings = Settings { optimise, ..Settings::default() };
-                Platform::Emulator(Arc::new(Emulator::new(Compiler::find()?, settings)))
-            }
+            Device::Emulate => Platform::Emulator(Arc::new(Emulator::new(Compiler::find()?, Settings::suiting(cells)))),
             Device::Native => Platform::Emulator(Arc::new(Emulator::new(Compiler::find()?, Settings::native()))),
             Device::Cuda(ordinal) => Platform::Gpu(Arc::new(Gpu::open(ordinal)?)),
         })

@@ -3,6 +3,7 @@
 use super::{Args, with_kernels};
 use crate::args::kernels::KernelsArgs;
 use crate::args::mesh::MeshArgs;
+use crate::bench::TRIED;
 use crate::drawn::{DrawnOver, refuse_of_grids};
 use crate::input::Input;
 use crate::run::texts::Texts;
@@ -149,7 +150,7 @@ pub fn bench(args: &Args, subject: &Subject, json: bool) -> Result<()> {
     let texts = Rc::new(Texts::new(own.texts.as_deref())?);
     let asked = subject.asked(&own.over, &of_program.fuse)?;
     let mut ways = Ways::new(subject.problem(kernels, &own.over, of_program.times)?);
-    let platform = with_kernels(kernels.device, "measure")?.open(2)?;
+    let platform = with_kernels(kernels.device, "measure")?.open(TRIED)?;
     let mut why = None;
     for name in own.over.orders(&[auto::AUTO]) {
         let ordered = own.over.ordering(&ways.problem, name, &asked.layouts)?;

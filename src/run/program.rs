@@ -132,7 +132,7 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
 
     let progress = Progress::steps(left as usize, "running");
     let since = Instant::now();
-    let platform = device.open(2)?;
+    let platform = device.open(ready.checked.cells())?;
     let order = choose(args, input, &mut ready, device, &platform)?;
     if own.no_graph {
         ready.unrecorded();

@@ -79,7 +79,7 @@ pub fn run(args: &Args, input: &Input, json: bool, start: Instant) -> Result<()>
     let cells = cells(args, &problem)?;
 
     let since = Instant::now();
-    let platform = device.open(2)?;
+    let platform = device.open(problem.grid.count().saturating_mul(args.runs.into()))?;
     let how = How { platform, startup_seconds: since.elapsed().as_secs_f64(), choices: &choices, start };
     let (computed, spent) = how.compute(&mut problem, args.runs)?;
     match spent {

@@ -1,6 +1,7 @@
 //! `stencilc tune` of what runs over a mesh: strategies, layouts and orders by a model, and the best of them by measuring.
 
 use super::Args;
+use crate::bench::TRIED;
 use crate::bench::mesh::{Subject, check_right, tell_refused};
 use crate::drawn::refuse_of_grids;
 use crate::input::Input;
@@ -32,7 +33,7 @@ pub fn tune(args: &Args, input: &Input, subject: &Subject, json: bool) -> Result
     let mut ways = Ways::new(subject.problem(kernels, over, of_program.often(kernels.device))?);
     let usual = place(args, &mut ways)?;
     let (device, no_gpu) = Device::choose(kernels.device);
-    let platform = device.open(2)?;
+    let platform = device.open(TRIED)?;
     let machine = platform.facts();
     let memory = (device != Device::Cpu).then(|| args.memory(&machine, name, input)).transpose()?;
     match &platform {

@@ -127,7 +127,7 @@ pub fn check_variants(problem: &Problem, is_chosen: impl Fn(usize) -> bool) -> u
         Choices { precision: problem.precision, block, run_width: 8, short_last, constant, ..choices }
     });
     let choices: Vec<Choices> = choices.collect();
-    let how = Settings { optimise: 1, strict: true, ..Settings::default() };
+    let how = Settings { strict: true, ..Settings::default() };
     let verdicts = verify_emulated(problem, &expected, &choices, &Compiler::find().unwrap(), &how);
     let verdicts = verdicts.unwrap_or_else(|error| panic!("{name}: {error}"));
     let mut equal = 0;

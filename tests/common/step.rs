@@ -210,7 +210,7 @@ impl Fixture {
     /// Runs kernels in every order of threads and compares each byte of their outputs with what is expected after so many
     /// steps.
     pub fn check(&self, kernels: &[Kernel], expected: &[(i32, Vec<Option<Data>>)]) {
-        let settings = Settings { optimise: 1, strict: true, ..Settings::default() };
+        let settings = Settings { strict: true, ..Settings::default() };
         let sources = kernels.iter().map(|kernel| Source { name: &kernel.name, text: &kernel.text });
         let sources: Vec<Source> = sources.collect();
         let loaded = library_cached(&Compiler::find().unwrap(), &sources, &settings);

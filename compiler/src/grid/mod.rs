@@ -103,6 +103,11 @@ impl Grid {
         Self { ni: columns, nj: 1, nk, form: Form::Cells }
     }
 
+    /// How many cells there are, on all levels; of extents that nobody could have, the most that there can be.
+    pub fn count(self) -> u64 {
+        [self.ni, self.nj, self.nk].iter().fold(1, |count: u64, extent| count.saturating_mul(*extent as u64))
+    }
+
     /// How many levels there are, where cells stand in no rows.
     pub fn levels_of_cells(self) -> Option<usize> {
         (self.form == Form::Cells).then_some(self.nk)

@@ -21,7 +21,7 @@ pub(crate) const METHOD: Method = Method { runs: 3, warmups: 1, hot: false, veri
 const TEXT: &str = "stencil mean { in a; in w on (k); out b; b = w * (a[i-1] + a[i+1]) }";
 
 pub(crate) fn emulator() -> Platform {
-    Device::Emulate.open(1).unwrap()
+    Device::Emulate.open(0).unwrap()
 }
 
 pub(crate) fn case(platform: &Platform, method: Method) -> Case {

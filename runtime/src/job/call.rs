@@ -60,6 +60,9 @@ struct Ready<M: Machine> {
     aside: Vec<(usize, M::Buffer)>,
 }
 
+/// How often what was bound is run, as far as that can be said of any.
+const CALLS: u64 = 10;
+
 /// An array that a call lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacking {
@@ -121,7 +124,8 @@ impl Job {
         let device = Device::choose(self.device).0;
         let apart = lending.check(&stencil, precision, grid, device)?;
         let chosen = Chosen { stencil: &stencil, choices: &choices, grid, region: &region, apart, params: &params };
-        let how = match super::opened(device, self.stream)? {
+        let cells = grid.count().saturating_mul(CALLS);
+        let how = match super::opened(device, cells, self.stream)? {
             Platform::Cpu => How::Interpreter,
             Platform::Emulator(emulator) => {
                 let ready = chosen.ready(&*emulator, &lending)?;

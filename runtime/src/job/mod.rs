@@ -334,9 +334,9 @@ impl Job {
     }
 }
 
-/// A device, whose work goes into a stream if one is given.
-fn opened(device: Device, stream: Option<usize>) -> Result<Platform> {
-    let platform = device.open(2)?;
+/// A device for so many cells, whose work goes into a stream if one is given.
+fn opened(device: Device, cells: u64, stream: Option<usize>) -> Result<Platform> {
+    let platform = device.open(cells)?;
     in_stream(&platform, stream);
     Ok(platform)
 }

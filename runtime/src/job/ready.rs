@@ -56,6 +56,19 @@ impl Checked {
         }
     }
 
+    /// How many cells, or elements on a level, its calls compute about, if it is run as often as is known.
+    pub fn cells(&self) -> u64 {
+        let (calls, each) = match self {
+            Checked::Grid(problem) => (problem.staged.stages.len(), problem.outer.grid.count()),
+            Checked::Mesh(problem) => {
+                let elements = problem.mesh.sets.iter().map(|own| own.size).max().unwrap_or(0);
+                (problem.program.stencils.len(), (elements as u64).saturating_mul(problem.levels as u64))
+            }
+        };
+        let repeated = total(&*self.script()).unwrap_or(1).max(1);
+        each.saturating_mul(calls as u64).saturating_mul(repeated)
+    }
+
     /// The names of inputs that were drawn at random.
     pub fn drawn(&self) -> &[String] {
         match self {
@@ -153,7 +166,7 @@ impl Ready {
     /// # Errors
     /// A device that is not there, or that cannot take what was chosen; there is not enough memory.
     pub fn start(self) -> Result<Run> {
-        let platform = Device::choose(self.device).0.open(2)?;
+        let platform = Device::choose(self.device).0.open(self.checked.cells())?;
         self.start_on(platform)
     }
 

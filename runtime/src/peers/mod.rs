@@ -142,7 +142,7 @@ mod tests {
 
     /// Launches the kernel that meets others so often, in so many blocks, and returns the first of its numbers.
     fn met(others: &[u64], launches: usize, blocks: u32) -> Result<[u32; 2]> {
-        let settings = Settings { optimise: 1, ..Settings::default() };
+        let settings = Settings::default();
         let emulator = Arc::new(Emulator::new(Compiler::find()?, settings));
         let code = meet_peers("meet_peers");
         let kernel = emulator.build(&code.name, &cuda::text(&code)?)?;

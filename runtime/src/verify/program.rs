@@ -125,7 +125,7 @@ mod tests {
     fn one_bit_is_found() {
         let problem = problem(&program(WAVE), Grid::rows(7, 3, 2), Precision::F64, &[]).unwrap();
         let compiler = Compiler::find().unwrap();
-        let tools = Tools::emulated(&compiler, Settings { optimise: 1, ..Settings::default() });
+        let tools = Tools::emulated(&compiler, Settings::default());
         let choices = Choices { contract: false, ..Choices::default() };
         let plans = candidates(&[PlanKind::Separate, PlanKind::Merged, PlanKind::Streamed], &[1], &[choices], true);
         let mut reference = Reference::new(problem.with_times(5), &|_| {}).unwrap();

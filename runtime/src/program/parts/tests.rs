@@ -57,7 +57,7 @@ fn interpreted_parts_are_the_whole() {
 
 #[test]
 fn kernels_of_parts_are_the_whole() {
-    let tools = Tools::emulated(&Compiler::find().unwrap(), Settings { optimise: 1, ..Settings::default() });
+    let tools = Tools::emulated(&Compiler::find().unwrap(), Settings::default());
     let own = Choices { contract: false, block: [8, 2, 1], ..Choices::default() };
     let plan = |kind, storage: &str, fastest| {
         let choices = Choices { storage: storage.to_owned(), fastest, ..own.clone() };

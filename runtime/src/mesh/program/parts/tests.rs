@@ -138,7 +138,7 @@ fn interpreted_parts_are_the_whole() {
 
 #[test]
 fn kernels_of_parts_are_the_whole() {
-    let tools = Tools::emulated(&Compiler::find().unwrap(), Settings { optimise: 1, ..Settings::default() });
+    let tools = Tools::emulated(&Compiler::find().unwrap(), Settings::default());
     let threads = Threads { block: 32, at_once: 0, slice: 1 };
     for (n, text) in TEXTS.into_iter().enumerate() {
         let problem = problem(text);
