@@ -5,6 +5,7 @@ mod cmake;
 mod fortran;
 mod library;
 mod misuse;
+mod runs;
 
 use std::path::Path;
 use std::process::{Command, Output};

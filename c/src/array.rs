@@ -1,25 +1,25 @@
 //! Arrays of the caller's: what C says of them, and whether that can be.
 
-use crate::stencil::{
-    STENCILC_BOOL, STENCILC_F32, STENCILC_F64, STENCILC_I32, STENCILC_READ, STENCILC_UPDATE, STENCILC_WRITE,
-};
-use crate::stencil::{Stencil, check_size};
+use crate::declared::{STENCILC_READ, STENCILC_UPDATE, STENCILC_WRITE, check_size, element_named};
+use crate::stencil::Stencil;
 use crate::text::text;
 use std::ffi::{c_char, c_void};
 use stencilc_compiler::ir::Role;
 use stencilc_runtime::job::Arrays;
 use stencilc_runtime::lent::Memory;
-use stencilc_runtime::{Element, Error, Lent};
+use stencilc_runtime::{Array, Error, Lent};
 
 /// In the host's memory.
 pub const STENCILC_HOST: i32 = -1;
 
-/// An array of the caller's. Of a field on (i, j, k) the axes are k, j and i, of which i is the last.
+/// An array of the caller's. Of a field on (i, j, k) the axes are k, j and i, of which i is the last; over a mesh they are levels, elements,
+/// slots and parts, of which a field has some.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct StencilcArray {
     /// The bytes of this struct, as the caller knows it: it may grow at its end.
     pub size: usize,
-    /// The name of its field.
+    /// The name of its field; of an array that makes a mesh, what it is.
     pub name: *const c_char,
     /// Its first element.
     pub data: *mut c_void,
@@ -30,34 +30,29 @@ pub struct StencilcArray {
     pub role: i32,
     /// Where it lies: STENCILC_HOST, or the number of the GPU.
     pub device: i32,
-    /// How many axes it has: 1 to 3.
+    /// How many axes it has: 1 to 4.
     pub axes: i32,
     /// How many elements it has along each axis, slowest first.
-    pub shape: [i64; 3],
+    pub shape: [i64; 4],
     /// Elements from one to the next along each axis; all 0 for those of an array of C, without room between rows.
-    pub strides: [i64; 3],
+    pub strides: [i64; 4],
 }
 
-/// Arrays from C, lent; and the GPU where they lie.
+/// Arrays from C, with their names.
 ///
 /// # Safety
-/// There are as many structs, whose names end with zero bytes; and what they say of arrays is true as long as these are lent.
+/// There are as many structs, whose names end with zero bytes and are there as long as what comes of this.
 ///
 /// # Errors
 /// Something of them cannot be.
-pub unsafe fn lent(
-    stencil: &Stencil,
-    arrays: *const StencilcArray,
-    count: usize,
-) -> Result<(Arrays<'static>, Option<usize>), Error> {
+unsafe fn all<'a>(arrays: *const StencilcArray, count: usize) -> Result<Vec<(&'a str, StencilcArray)>, Error> {
     if count > 0 && arrays.is_null() {
         return Err(Error::call(format!("{count} arrays are said to be there, and their address is a null pointer")));
     }
     if count > MOST {
         return Err(Error::call(format!("{count} arrays are more than any stencil has")));
     }
-    let mut all = Arrays::default();
-    let mut place: Option<(i32, String)> = None;
+    let mut found = Vec::new();
     let mut first_size = None;
     for number in 0..count {
         // SAFETY: the first number of the first struct is there; all have its size, which is checked.
@@ -75,7 +70,71 @@ pub unsafe fn lent(
         // SAFETY: it has at least this many bytes, and any numbers are right for it.
         let own = unsafe { address.read_unaligned() };
         // SAFETY: the caller's.
-        let name = unsafe { text(own.name, &format!("the name of array {number}")) }?;
+        found.push((unsafe { text(own.name, &format!("the name of array {number}")) }?, own));
+    }
+    Ok(found)
+}
+
+/// The numbers of arrays in the host's memory, copied, with their names.
+///
+/// # Safety
+/// There are as many structs, and what they say is true.
+///
+/// # Errors
+/// Something of them cannot be.
+pub unsafe fn copied(arrays: *const StencilcArray, count: usize) -> Result<Vec<(String, Array)>, Error> {
+    // SAFETY: the caller's.
+    let all = unsafe { all(arrays, count) }?;
+    let copied = all.into_iter().map(|(name, own)| {
+        // SAFETY: as above.
+        let lent = unsafe { lent_one(&own, name, false) }?;
+        if own.device != STENCILC_HOST {
+            return Err(Error::call(format!(
+                "`{name}` is on cuda:{}, and is copied from the host's memory",
+                own.device
+            ))
+            .help("bring it there: cudaMemcpy"));
+        }
+        lent.check_truths(&format!("the array of `{name}`"))?;
+        Ok((name.to_owned(), lent.to_array()?))
+    });
+    copied.collect()
+}
+
+/// An array, lent, with its name.
+///
+/// # Safety
+/// There is a struct, and what it says is true as long as the array is lent.
+///
+/// # Errors
+/// Something of it cannot be.
+pub unsafe fn one(array: *const StencilcArray, is_writable: bool) -> Result<(String, Lent<'static>), Error> {
+    if array.is_null() {
+        return Err(Error::call("the array is a null pointer"));
+    }
+    // SAFETY: the caller's.
+    let all = unsafe { all(array, 1) }?;
+    let (name, own) = all.first().ok_or_else(|| Error::check("one array is none"))?;
+    // SAFETY: as above.
+    Ok(((*name).to_owned(), unsafe { lent_one(own, name, is_writable) }?))
+}
+
+/// Arrays from C, lent; and the GPU where they lie.
+///
+/// # Safety
+/// There are as many structs, whose names end with zero bytes; and what they say of arrays is true as long as these are lent.
+///
+/// # Errors
+/// Something of them cannot be.
+pub unsafe fn lent(
+    stencil: &Stencil,
+    arrays: *const StencilcArray,
+    count: usize,
+) -> Result<(Arrays<'static>, Option<usize>), Error> {
+    let mut lent = Arrays::default();
+    let mut place: Option<(i32, String)> = None;
+    // SAFETY: the caller's.
+    for (name, own) in unsafe { all(arrays, count) }? {
         let role = stencil.role(name)?;
         let how = match (own.role, role) {
             (0, Role::InOut) => STENCILC_UPDATE,
@@ -93,9 +152,9 @@ pub unsafe fn lent(
                 .help("give 0 for what the field is declared for"));
         }
         // SAFETY: the caller's.
-        let lent = unsafe { lent_one(&own, name, how != STENCILC_READ) }?;
+        let array = unsafe { lent_one(&own, name, how != STENCILC_READ) }?;
         if how != STENCILC_WRITE {
-            lent.check_truths(&format!("the array of `{name}`"))?;
+            array.check_truths(&format!("the array of `{name}`"))?;
         }
         match &place {
             None => place = Some((own.device, name.to_owned())),
@@ -108,13 +167,13 @@ pub unsafe fn lent(
             }
             Some(_) => {}
         }
-        all = match how {
-            STENCILC_READ => all.read(name, lent),
-            STENCILC_WRITE => all.write(name, lent),
-            _ => all.update(name, lent),
+        lent = match how {
+            STENCILC_READ => lent.read(name, array),
+            STENCILC_WRITE => lent.write(name, array),
+            _ => lent.update(name, array),
         };
     }
-    Ok((all, place.and_then(|(device, _)| usize::try_from(device).ok())))
+    Ok((lent, place.and_then(|(device, _)| usize::try_from(device).ok())))
 }
 
 /// The most arrays, and the most bytes of a struct: whoever says more has set no size.
@@ -123,23 +182,11 @@ const MOST: usize = 1 << 16;
 /// # Safety
 /// What the struct says is true.
 unsafe fn lent_one(own: &StencilcArray, name: &str, is_writable: bool) -> Result<Lent<'static>, Error> {
-    let element = match own.element {
-        STENCILC_F64 => Element::F64,
-        STENCILC_F32 => Element::F32,
-        STENCILC_I32 => Element::I32,
-        STENCILC_BOOL => Element::Bool,
-        other => {
-            return Err(Error::call(format!("the elements of `{name}` have the type {other}, which is none"))
-                .help("give STENCILC_F64, STENCILC_F32, STENCILC_I32 or STENCILC_BOOL"));
-        }
-    };
-    if own.data.is_null() {
-        return Err(Error::call(format!("the array of `{name}` is a null pointer")));
-    }
-    let axes = usize::try_from(own.axes).ok().filter(|axes| (1..=3).contains(axes));
+    let element = element_named(own.element, name)?;
+    let axes = usize::try_from(own.axes).ok().filter(|axes| (1..=4).contains(axes));
     let Some(axes) = axes else {
         return Err(
-            Error::call(format!("the array of `{name}` is said to have {} axes", own.axes)).help("it has 1 to 3")
+            Error::call(format!("the array of `{name}` is said to have {} axes", own.axes)).help("it has 1 to 4")
         );
     };
     let lengths = |what: &str, numbers: &[i64]| -> Result<Vec<usize>, Error> {
@@ -152,6 +199,10 @@ unsafe fn lent_one(own: &StencilcArray, name: &str, is_writable: bool) -> Result
     };
     let shape = lengths("shape", &own.shape[..axes])?;
     let strides = lengths("strides", &own.strides[..axes])?;
+    // Of an array without elements nobody looks where it is.
+    if own.data.is_null() && !shape.contains(&0) {
+        return Err(Error::call(format!("the array of `{name}` is a null pointer")));
+    }
     let strides = match strides.iter().all(|own| *own == 0) {
         false => strides,
         true => {

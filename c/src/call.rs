@@ -22,6 +22,10 @@ pub struct Bound {
     own: Mutex<Running>,
 }
 
+impl Held for Bound {
+    const WHAT: &'static str = "a call";
+}
+
 /// A call, and the stream of its last run on a GPU.
 struct Running {
     call: Call<'static>,
@@ -75,25 +79,18 @@ pub unsafe extern "C" fn stencilc_bind(
     count: usize,
     out: *mut *mut StencilcCall,
 ) -> StencilcStatus {
-    guarded(|| {
-        if out.is_null() {
-            return Err(Error::call("the place for the handle is a null pointer").help("give the address of a pointer"));
-        }
-        // SAFETY: the caller's.
-        unsafe { out.write(std::ptr::null_mut()) };
-        let stencil = handles::stencil(stencil)?;
-        begin()?;
-        // SAFETY: the caller's.
-        let (arrays, place) = unsafe { array::lent(&stencil, arrays, count) }?;
-        let (job, how) = stencil.job();
-        let device = device(how.device, place)?;
-        let call = job.device(device).call(arrays)?;
-        let own = Mutex::new(Running { call, last: None });
-        let handle = handles::give(Held::Call(Arc::new(Bound { stencil, device, own })));
-        // SAFETY: as above.
-        unsafe { out.write(handle) };
-        Ok(())
-    })
+    // SAFETY: the caller's.
+    unsafe {
+        handles::made(out, || {
+            let stencil = handles::held::<Stencil, _>(stencil)?;
+            begin()?;
+            let (arrays, place) = array::lent(&stencil, arrays, count)?;
+            let (job, how) = stencil.job();
+            let device = device(how.device, place)?;
+            let call = job.device(device).call(arrays)?;
+            Ok(Bound { stencil, device, own: Mutex::new(Running { call, last: None }) })
+        })
+    }
 }
 
 /// Lends other arrays to a call, which lie as those did that it was bound to: nothing is compiled again.
@@ -107,7 +104,7 @@ pub unsafe extern "C" fn stencilc_lend(
     count: usize,
 ) -> StencilcStatus {
     guarded(|| {
-        let bound = handles::call(call)?;
+        let bound = handles::held::<Bound, _>(call)?;
         // SAFETY: the caller's.
         let (arrays, place) = unsafe { array::lent(&bound.stencil, arrays, count) }?;
         device(Some(bound.device), place)?;
@@ -119,7 +116,7 @@ pub unsafe extern "C" fn stencilc_lend(
 #[unsafe(no_mangle)]
 pub extern "C" fn stencilc_run(call: *mut StencilcCall) -> StencilcStatus {
     guarded(|| {
-        let bound = handles::call(call)?;
+        let bound = handles::held::<Bound, _>(call)?;
         begin()?;
         let mut running = bound.running()?;
         running.call.run()
@@ -134,7 +131,7 @@ pub extern "C" fn stencilc_run(call: *mut StencilcCall) -> StencilcStatus {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stencilc_start(call: *mut StencilcCall, stream: *mut c_void) -> StencilcStatus {
     guarded(|| {
-        let bound = handles::call(call)?;
+        let bound = handles::held::<Bound, _>(call)?;
         begin()?;
         let mut running = bound.running()?;
         if running.call.updates() && running.last.is_some_and(|last| last != stream) {
@@ -151,7 +148,7 @@ pub unsafe extern "C" fn stencilc_start(call: *mut StencilcCall, stream: *mut c_
 /// Waits until all that was started is done.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencilc_wait(call: *mut StencilcCall) -> StencilcStatus {
-    guarded(|| handles::call(call)?.running()?.call.wait())
+    guarded(|| handles::held::<Bound, _>(call)?.running()?.call.wait())
 }
 
 /// Says which cells are computed, along k, j and i: from `first` on, and before `end`.
@@ -161,7 +158,7 @@ pub extern "C" fn stencilc_wait(call: *mut StencilcCall) -> StencilcStatus {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stencilc_region(call: *const StencilcCall, first: *mut i64, end: *mut i64) -> StencilcStatus {
     guarded(|| {
-        let bound = handles::call(call)?;
+        let bound = handles::held::<Bound, _>(call)?;
         if first.is_null() || end.is_null() {
             return Err(
                 Error::call("the place for the cells is a null pointer").help("give two arrays of three numbers")
@@ -180,5 +177,5 @@ pub unsafe extern "C" fn stencilc_region(call: *const StencilcCall, first: *mut 
 /// Frees a call, once what it has started is done; null is none. The arrays stay the caller's.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencilc_free_call(call: *mut StencilcCall) -> StencilcStatus {
-    guarded(|| handles::free(call, |held| matches!(held, Held::Call(_)), "a call"))
+    handles::free::<Bound, _>(call)
 }

@@ -4,14 +4,20 @@
 //! ```text
 //! handles    what handles stand for: numbers, so that none leads anywhere by itself
 //! status     what goes wrong, panics and forks
-//! stencil    texts: what they declare, and how they are to be computed
+//! stencil    stencils and programs of texts, and how they are to be computed
+//! declared   their fields and parameters
+//! mesh       meshes, of files and of arrays
 //! array      arrays of somebody's     call   stencils that are bound to them
+//! run        programs, and what runs over meshes: with arrays of their own
 //! text       texts from C            words  messages in words of C
 //! ```
 
 mod array;
 mod call;
+mod declared;
 mod handles;
+mod mesh;
+mod run;
 mod status;
 mod stencil;
 mod text;
@@ -19,8 +25,11 @@ mod words;
 
 pub use array::StencilcArray;
 pub use call::StencilcCall;
+pub use declared::{StencilcField, StencilcParameter};
+pub use mesh::StencilcMesh;
+pub use run::StencilcRun;
 pub use status::StencilcStatus;
-pub use stencil::{StencilcField, StencilcParameter, StencilcStencil};
+pub use stencil::StencilcStencil;
 use stencilc_runtime::memory::Allocator;
 
 /// Memory that cannot be had ends the process with a message and a status, not with a signal.

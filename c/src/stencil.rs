@@ -1,138 +1,136 @@
-//! Texts: what they declare, and how what they declare is to be computed.
+//! Texts: the stencil or program that is meant of one, and how it is to be computed.
 
+use crate::declared::{STENCILC_F32, STENCILC_F64};
 use crate::handles::{self, Held};
 use crate::status::{StencilcStatus, answered, guarded};
 use crate::text::{c_text, text};
 use command_line::texts;
 use std::ffi::{CString, c_char, c_int};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use stencilc_compiler::check;
 use stencilc_compiler::diagnostic::{Failure, Severity, guess};
-use stencilc_compiler::ir::{Kind, Levels, Precision, Role, called};
+use stencilc_compiler::ir::{Home, Kind, Param, Precision, Role, called};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::source::Source;
-use stencilc_compiler::{check, ir};
 use stencilc_runtime::job::{Job, Subject};
-use stencilc_runtime::problem::element_of;
-use stencilc_runtime::{Device, Element, Error};
+use stencilc_runtime::mesh::program::alone;
+use stencilc_runtime::{Device, Error};
 
-/// A stencil of a text, and how it is to be computed.
+/// A stencil or program of a text, and how it is to be computed.
 pub struct StencilcStencil {
     _nobody_looks_inside: (),
 }
 
-/// Numbers of 64 bits: `double`.
-pub const STENCILC_F64: i32 = 1;
-/// Numbers of 32 bits: `float`.
-pub const STENCILC_F32: i32 = 2;
-/// Whole numbers of 32 bits: `int32_t`.
-pub const STENCILC_I32: i32 = 3;
-/// Truth values, a byte each: 0 or 1.
-pub const STENCILC_BOOL: i32 = 4;
-
-/// It is read.
-pub const STENCILC_READ: i32 = 1;
-/// It is written, where the stencil computes.
-pub const STENCILC_WRITE: i32 = 2;
-/// It is read, and then written.
-pub const STENCILC_UPDATE: i32 = 3;
-
-/// What a stencil declares as a field. Texts are there until the stencil is freed.
-#[repr(C)]
-pub struct StencilcField {
-    /// The bytes of this struct, as the caller knows it: it may grow at its end.
-    pub size: usize,
-    /// Its name.
-    pub name: *const c_char,
-    /// Its documentation.
-    pub documentation: *const c_char,
-    /// What is done with it: STENCILC_READ, STENCILC_WRITE or STENCILC_UPDATE.
-    pub role: i32,
-    /// The type of its elements in the precision that is chosen: STENCILC_F64 and so on.
-    pub element: i32,
-    /// Whether it has the axes j and i, the last two of its array.
-    pub has_columns: i32,
-    /// Whether it has the axis k, the first of its array: 0, 1, or 2 where it has one level more, between the levels.
-    pub has_levels: i32,
-}
-
-/// What a stencil declares as a parameter. Texts are there until the stencil is freed.
-#[repr(C)]
-pub struct StencilcParameter {
-    /// The bytes of this struct, as the caller knows it: it may grow at its end.
-    pub size: usize,
-    /// Its name.
-    pub name: *const c_char,
-    /// Its documentation.
-    pub documentation: *const c_char,
-    /// What its value is: STENCILC_F64 of a real number, STENCILC_I32, or STENCILC_BOOL.
-    pub element: i32,
-    /// Whether it has a value if none is given.
-    pub has_default: i32,
-}
-
-/// What a handle of a stencil stands for.
+/// What a handle of a stencil or program stands for.
 pub struct Stencil {
     source: Source,
-    own: ir::Stencil,
+    pub subject: Subject,
+    is_program: bool,
     name: CString,
-    /// Names and documentation of fields, then of parameters.
-    fields: Vec<[CString; 2]>,
-    params: Vec<[CString; 2]>,
+    /// Names and documentation of fields, and what each is on; then of parameters.
+    pub fields: Vec<[CString; 3]>,
+    pub params: Vec<[CString; 2]>,
     how: Mutex<How>,
+}
+
+impl Held for Stencil {
+    const WHAT: &'static str = "a stencil";
 }
 
 /// How it is computed.
 #[derive(Clone, Default)]
 pub struct How {
-    precision: Option<Precision>,
+    pub precision: Option<Precision>,
     /// What computes, if it is said.
     pub device: Option<Device>,
+    /// On how many devices what holds its arrays by itself is computed; on one if it is 0.
+    devices: usize,
+    /// How many levels there are over a mesh, if arrays do not tell.
+    pub levels: Option<usize>,
     choices: Option<Choices>,
     settings: Vec<(String, String)>,
 }
 
+/// One of a text: what it is, and whether it is a program.
+struct Found {
+    subject: Subject,
+    is_program: bool,
+}
+
+/// The stencil or program of a text that has this name; without one, its only stencil on a grid, or else the only one that there is.
+///
+/// # Errors
+/// There is none, or several.
+fn found(source: &Source, name: Option<&str>) -> Result<Found, Error> {
+    let lowered = check(source);
+    if lowered.diagnostics.iter().any(|told| told.severity == Severity::Error) {
+        return Err(Error::input(Failure::wrong(lowered.diagnostics, source).to_string().trim_end()));
+    }
+    let stencil = |subject| Found { subject, is_program: false };
+    let program = |subject| Found { subject, is_program: true };
+    let on_grids = lowered.stencils.iter().map(|own| stencil(Subject::Grid(called::once(own, false).0)));
+    let over_meshes = lowered.mesh_stencils.iter().map(|own| stencil(Subject::Mesh(alone(own))));
+    let programs = lowered.programs.iter().cloned().map(|own| program(Subject::Grid(own)));
+    let programs = programs.chain(lowered.mesh_programs.iter().cloned().map(|own| program(Subject::Mesh(own))));
+    let all: Vec<Found> = on_grids.chain(over_meshes).chain(programs).collect();
+    let names: Vec<String> = all.iter().map(|own| own.subject.name().to_owned()).collect();
+    let list = names.join(", ");
+    let (count, stencils) = (all.len(), lowered.stencils.len());
+    let chosen = match name {
+        Some(name) => all.into_iter().find(|own| own.subject.name() == name),
+        // Stencils on grids come first.
+        None if stencils == 1 || count == 1 => all.into_iter().next(),
+        None => None,
+    };
+    chosen.ok_or_else(|| {
+        let message = match name {
+            None if count == 0 => format!("`{}` has no stencil and no program", source.name),
+            None => format!("`{}` has several stencils and programs: {list}", source.name),
+            Some(name) => format!("`{}` has no stencil or program `{name}`", source.name),
+        };
+        Error::call(message).help(match name {
+            None if count == 0 => "write one: `stencil copy { in a; out b; b = a }`".to_owned(),
+            None => "name one of them".to_owned(),
+            Some(name) => match guess(name, names.iter().map(String::as_str)) {
+                Some(guess) => format!("did you mean `{guess}`?"),
+                None => format!("it has {list}"),
+            },
+        })
+    })
+}
+
 impl Stencil {
     fn new(source: Source, name: Option<&str>) -> Result<Self, Error> {
-        let lowered = check(&source);
-        if lowered.diagnostics.iter().any(|told| told.severity == Severity::Error) {
-            return Err(Error::input(Failure::wrong(lowered.diagnostics, &source).to_string().trim_end()));
-        }
-        let names: Vec<&str> = lowered.stencils.iter().map(|own| own.name.as_str()).collect();
-        let list = names.join(", ");
-        let others = lowered.programs.iter().map(|own| own.name.as_str());
-        let others = others.chain(lowered.mesh_stencils.iter().map(|own| own.stencil.name.as_str()));
-        let others: Vec<&str> =
-            others.chain(lowered.mesh_programs.iter().map(|own| own.program.name.as_str())).collect();
-        let own = match (name, lowered.stencils.as_slice()) {
-            (None, [own]) => own,
-            (None, []) => return Err(none_on_grids(&source, &others)),
-            (None, _) => {
-                return Err(Error::call(format!("`{}` has {} stencils: {list}", source.name, names.len()))
-                    .help("name one of them"));
+        let Found { subject, is_program } = found(&source, name)?;
+        let on = |home: Option<Home>| match (&subject, home) {
+            (Subject::Mesh(program), Some(home)) => {
+                let set = &program.mesh.sets[home.set].name;
+                home.map.map_or_else(|| set.clone(), |map| format!("{set}.{}", program.mesh.maps[map].name))
             }
-            (Some(name), all) => all.iter().find(|own| own.name == name).ok_or_else(|| {
-                if others.contains(&name) {
-                    return none_on_grids(&source, &others);
-                }
-                let error = Error::call(format!("`{}` has no stencil `{name}`", source.name));
-                match guess(name, names.iter().copied()) {
-                    Some(guess) => error.help(format!("did you mean `{guess}`?")),
-                    None => error.help(format!("it has {list}")),
-                }
-            })?,
+            _ => String::new(),
         };
-        let texts = |name: &str, doc: &stencilc_compiler::text::FreeText| [c_text(name), c_text(doc.as_told())];
+        let fields = subject
+            .fields()
+            .map(|(field, _)| [c_text(&field.name), c_text(field.doc.as_told()), c_text(&on(field.place.home))]);
+        let fields = fields.collect();
         Ok(Self {
-            name: c_text(&own.name),
-            fields: declared(own).map(|field| texts(&field.name, &field.doc)).collect(),
-            params: own.params.iter().map(|(_, param)| texts(&param.name, &param.doc)).collect(),
-            own: own.clone(),
+            name: c_text(subject.name()),
+            fields,
+            params: subject.params().map(|own| [c_text(&own.name), c_text(own.doc.as_told())]).collect(),
+            subject,
+            is_program,
             how: Mutex::default(),
             source,
         })
     }
 
-    fn how(&self) -> MutexGuard<'_, How> {
+    /// `stencil`, `program`.
+    fn what(&self) -> &'static str {
+        if self.is_program { "program" } else { "stencil" }
+    }
+
+    /// How it is computed.
+    pub fn how(&self) -> MutexGuard<'_, How> {
         // What is changed there is changed at once.
         self.how.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -140,8 +138,7 @@ impl Stencil {
     /// What is to be computed, and how.
     pub fn job(&self) -> (Job, How) {
         let how = self.how().clone();
-        let (program, _) = called::once(&self.own, false);
-        let job = Job::of(Subject::Grid(program)).standing_in(&self.source);
+        let job = Job::of(self.subject.clone()).standing_in(&self.source).devices(how.devices);
         let job = how.choices.clone().into_iter().fold(job, Job::choices);
         let job = how.precision.into_iter().fold(job, Job::precision);
         let job = how.settings.iter().fold(job, |job, (name, value)| job.set(name, value));
@@ -153,9 +150,9 @@ impl Stencil {
     /// # Errors
     /// There is none.
     pub fn role(&self, name: &str) -> Result<Role, Error> {
-        declared(&self.own).find(|own| own.name == name).map(|own| own.role).ok_or_else(|| {
-            let error = Error::call(format!("stencil `{}` has no field `{name}`", self.own.name));
-            let names: Vec<&str> = declared(&self.own).map(|own| own.name.as_str()).collect();
+        self.subject.fields().find(|(own, _)| own.name == name).map(|(_, role)| role).ok_or_else(|| {
+            let names: Vec<&str> = self.subject.fields().map(|(own, _)| own.name.as_str()).collect();
+            let error = Error::call(format!("{} `{}` has no field `{name}`", self.what(), self.subject.name()));
             match guess(name, names.iter().copied()) {
                 Some(guess) => error.help(format!("did you mean `{guess}`?")),
                 None => error.help(format!("its fields are {}", names.join(", "))),
@@ -164,9 +161,9 @@ impl Stencil {
     }
 
     fn set(&self, name: &str, kind: Kind, value: String) -> Result<(), Error> {
-        let params: Vec<&ir::Param> = self.own.params.iter().map(|(_, own)| own).collect();
+        let params: Vec<&Param> = self.subject.params().collect();
         let Some(param) = params.iter().find(|own| own.name == name) else {
-            let error = Error::call(format!("stencil `{}` has no parameter `{name}`", self.own.name));
+            let error = Error::call(format!("{} `{}` has no parameter `{name}`", self.what(), self.subject.name()));
             let names: Vec<&str> = params.iter().map(|own| own.name.as_str()).collect();
             return Err(match guess(name, names.iter().copied()) {
                 Some(guess) => error.help(format!("did you mean `{guess}`?")),
@@ -189,52 +186,8 @@ impl Stencil {
     }
 }
 
-fn none_on_grids(source: &Source, others: &[&str]) -> Error {
-    let named: Vec<String> = others.iter().map(|own| format!("`{own}`")).collect();
-    let error = Error::call(format!("`{}` has no stencil on a grid of that name", source.name));
-    match named.is_empty() {
-        true => error.help("write one: `stencil copy { in a; out b; b = a }`"),
-        false => error.help(format!(
-            "{} run over a mesh or in steps, and hold their arrays by themselves: `stencilc run` and the package for Python compute them",
-            named.join(", ")
-        )),
-    }
-}
-
-/// The fields that have arrays.
-fn declared(own: &ir::Stencil) -> impl Iterator<Item = &ir::Field> {
-    own.fields.iter().map(|(_, field)| field).filter(|field| field.role != Role::Carried)
-}
-
-/// The number that C knows a type by.
-pub fn number_of(element: Element) -> i32 {
-    match element {
-        Element::F64 => STENCILC_F64,
-        Element::F32 => STENCILC_F32,
-        Element::I32 => STENCILC_I32,
-        Element::Bool => STENCILC_BOOL,
-    }
-}
-
-/// Hands out what was made, or nothing.
-///
-/// # Safety
-/// There is room for a pointer, or it is null.
-unsafe fn made<T>(out: *mut *mut T, make: impl FnOnce() -> Result<Held, Error>) -> StencilcStatus {
-    guarded(|| {
-        if out.is_null() {
-            return Err(Error::call("the place for the handle is a null pointer").help("give the address of a pointer"));
-        }
-        // SAFETY: the caller's.
-        unsafe { out.write(std::ptr::null_mut()) };
-        let held = make()?;
-        // SAFETY: as above.
-        unsafe { out.write(handles::give(held)) };
-        Ok(())
-    })
-}
-
-/// Compiles a text. Messages call it by `name`; `stencil` says which of its stencils is meant, and may be null where it has one.
+/// Compiles a text. Messages call it by `name`; `stencil` says which of its stencils and programs is meant, and may be null where it has one
+/// stencil on a grid, or one in all.
 ///
 /// # Safety
 /// Texts end with a zero byte, and there is room for a handle.
@@ -247,15 +200,15 @@ pub unsafe extern "C" fn stencilc_compile(
 ) -> StencilcStatus {
     // SAFETY: the caller's.
     unsafe {
-        made(out, || {
+        handles::made(out, || {
             let stencil = if stencil.is_null() { None } else { Some(text(stencil, "the name of the stencil")?) };
             let source = texts::in_memory(text(name, "the name of the text")?, text(source, "the source")?)?;
-            Ok(Held::Stencil(Arc::new(Stencil::new(source, stencil)?)))
+            Stencil::new(source, stencil)
         })
     }
 }
 
-/// Compiles a file, or a stencil that comes along: `file` is a path, or a name without dots and slashes. `stencil` as in
+/// Compiles a file, or what comes along: `file` is a path, or a name without dots and slashes. `stencil` as in
 /// stencilc_compile().
 ///
 /// # Safety
@@ -268,136 +221,27 @@ pub unsafe extern "C" fn stencilc_load(
 ) -> StencilcStatus {
     // SAFETY: the caller's.
     unsafe {
-        made(out, || {
+        handles::made(out, || {
             let stencil = if stencil.is_null() { None } else { Some(text(stencil, "the name of the stencil")?) };
             let source = texts::open(text(file, "the name of the file")?)?;
-            Ok(Held::Stencil(Arc::new(Stencil::new(source, stencil)?)))
+            Stencil::new(source, stencil)
         })
     }
 }
 
-/// Frees a stencil; null is none. Calls of it stay.
+/// Frees a stencil or program; null is none. Calls and runs of it stay.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencilc_free(stencil: *mut StencilcStencil) -> StencilcStatus {
-    guarded(|| handles::free(stencil, |held| matches!(held, Held::Stencil(_)), "a stencil"))
+    handles::free::<Stencil, _>(stencil)
 }
 
-/// The name of a stencil, which is there until it is freed; null if the handle is none.
+/// The name of a stencil or program, which is there until it is freed; null if the handle is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencilc_name(stencil: *const StencilcStencil) -> *const c_char {
-    answered(std::ptr::null(), || Ok(handles::stencil(stencil)?.name.as_ptr()))
+    answered(std::ptr::null(), || Ok(handles::held::<Stencil, _>(stencil)?.name.as_ptr()))
 }
 
-/// How many fields a stencil has; 0 if the handle is none.
-#[unsafe(no_mangle)]
-pub extern "C" fn stencilc_field_count(stencil: *const StencilcStencil) -> usize {
-    answered(0, || Ok(handles::stencil(stencil)?.fields.len()))
-}
-
-/// How many parameters a stencil has; 0 if the handle is none.
-#[unsafe(no_mangle)]
-pub extern "C" fn stencilc_parameter_count(stencil: *const StencilcStencil) -> usize {
-    answered(0, || Ok(handles::stencil(stencil)?.params.len()))
-}
-
-/// Refuses a struct that the caller's header knows in another size.
-///
-/// # Errors
-/// It is another one.
-pub fn check_size(size: usize, least: usize, what: &str) -> Result<(), Error> {
-    if size >= least {
-        return Ok(());
-    }
-    Err(Error::call(format!("the `size` of a {what} is {size}, and it has at least {least} bytes"))
-        .help(format!("set it: `{what} own = {{sizeof own, ...}}`; with the stencilc.h of this library")))
-}
-
-/// Says what a field of a stencil is, by its number. `size` of the struct has to be set.
-///
-/// # Safety
-/// There is room for the struct.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn stencilc_field(
-    stencil: *const StencilcStencil,
-    number: usize,
-    out: *mut StencilcField,
-) -> StencilcStatus {
-    guarded(|| {
-        let own = handles::stencil(stencil)?;
-        if out.is_null() {
-            return Err(Error::call("the place for the field is a null pointer"));
-        }
-        // SAFETY: the caller's.
-        let size = unsafe { (&raw const (*out).size).read() };
-        check_size(size, size_of::<StencilcField>(), "StencilcField")?;
-        let found = declared(&own.own).nth(number).zip(own.fields.get(number));
-        let (field, [name, documentation]) = found.ok_or_else(|| beyond("field", number, own.fields.len()))?;
-        let precision = own.how().precision.unwrap_or_default();
-        let said = StencilcField {
-            size,
-            name: name.as_ptr(),
-            documentation: documentation.as_ptr(),
-            role: match field.role {
-                Role::InOut => STENCILC_UPDATE,
-                role if role.is_written() => STENCILC_WRITE,
-                _ => STENCILC_READ,
-            },
-            element: number_of(element_of(field.stored, precision)),
-            has_columns: field.place.horizontal.into(),
-            has_levels: match field.place.levels {
-                Levels::None => 0,
-                Levels::Full => 1,
-                Levels::Interfaces => 2,
-            },
-        };
-        // SAFETY: the caller's.
-        unsafe { out.write(said) };
-        Ok(())
-    })
-}
-
-/// Says what a parameter of a stencil is, by its number. `size` of the struct has to be set.
-///
-/// # Safety
-/// There is room for the struct.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn stencilc_parameter(
-    stencil: *const StencilcStencil,
-    number: usize,
-    out: *mut StencilcParameter,
-) -> StencilcStatus {
-    guarded(|| {
-        let own = handles::stencil(stencil)?;
-        if out.is_null() {
-            return Err(Error::call("the place for the parameter is a null pointer"));
-        }
-        // SAFETY: the caller's.
-        let size = unsafe { (&raw const (*out).size).read() };
-        check_size(size, size_of::<StencilcParameter>(), "StencilcParameter")?;
-        let found = own.own.params.iter().nth(number).zip(own.params.get(number));
-        let ((_, param), [name, documentation]) = found.ok_or_else(|| beyond("parameter", number, own.params.len()))?;
-        let said = StencilcParameter {
-            size,
-            name: name.as_ptr(),
-            documentation: documentation.as_ptr(),
-            element: match param.kind {
-                Kind::Real => STENCILC_F64,
-                Kind::Int => STENCILC_I32,
-                Kind::Bool => STENCILC_BOOL,
-            },
-            has_default: param.default.is_some().into(),
-        };
-        // SAFETY: the caller's.
-        unsafe { out.write(said) };
-        Ok(())
-    })
-}
-
-fn beyond(what: &str, number: usize, count: usize) -> Error {
-    Error::call(format!("there is no {what} {number}: the stencil has {count}, and the first is 0"))
-}
-
-/// Says what `real` is, of all that is bound from now on: STENCILC_F64, which it is if nothing is said, or STENCILC_F32.
+/// Says what `real` is, of all that is bound or begun from now on: STENCILC_F64, which it is if nothing is said, or STENCILC_F32.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencilc_set_precision(stencil: *mut StencilcStencil, element: i32) -> StencilcStatus {
     guarded(|| {
@@ -408,12 +252,12 @@ pub extern "C" fn stencilc_set_precision(stencil: *mut StencilcStencil, element:
                 return Err(Error::call(format!("{element} is no precision")).help("give STENCILC_F64 or STENCILC_F32"));
             }
         };
-        handles::stencil(stencil)?.how().precision = Some(precision);
+        handles::held::<Stencil, _>(stencil)?.how().precision = Some(precision);
         Ok(())
     })
 }
 
-/// Says what computes all that is bound from now on: `cpu`, the interpreter; `native`, kernels on the CPU, which the C++ compiler makes;
+/// Says what computes all that is bound or begun from now on: `cpu`, the interpreter; `native`, kernels on the CPU, which the C++ compiler makes;
 /// `cuda:0` and so on. If nothing is said, it is the GPU where arrays lie, or else `cpu`.
 ///
 /// # Safety
@@ -421,7 +265,7 @@ pub extern "C" fn stencilc_set_precision(stencil: *mut StencilcStencil, element:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stencilc_set_device(stencil: *mut StencilcStencil, device: *const c_char) -> StencilcStatus {
     guarded(|| {
-        let own = handles::stencil(stencil)?;
+        let own = handles::held::<Stencil, _>(stencil)?;
         // SAFETY: the caller's.
         let name = unsafe { text(device, "the name of the device") }?;
         let device =
@@ -431,16 +275,44 @@ pub unsafe extern "C" fn stencilc_set_device(stencil: *mut StencilcStencil, devi
     })
 }
 
-/// Chooses the kernel of all that is bound from now on, by options of the command line, as `--access tile --tile 2x4`.
+/// Says on how many devices all is computed that is begun from now on: on GPUs with the numbers that follow, or as many parts on the CPU. The
+/// bits are those of one.
+#[unsafe(no_mangle)]
+pub extern "C" fn stencilc_set_devices(stencil: *mut StencilcStencil, count: usize) -> StencilcStatus {
+    guarded(|| {
+        let own = handles::held::<Stencil, _>(stencil)?;
+        if count == 0 {
+            return Err(Error::call("0 devices compute nothing").help("give 1 or more"));
+        }
+        own.how().devices = count;
+        Ok(())
+    })
+}
+
+/// Says how many levels there are over the meshes of all that is begun from now on, if no array tells.
+#[unsafe(no_mangle)]
+pub extern "C" fn stencilc_set_levels(stencil: *mut StencilcStencil, levels: usize) -> StencilcStatus {
+    guarded(|| {
+        handles::held::<Stencil, _>(stencil)?.how().levels = Some(levels);
+        Ok(())
+    })
+}
+
+/// Chooses the kernel of all on grids that is bound or begun from now on, by options of the command line, as `--access tile --tile 2x4`.
 ///
 /// # Safety
 /// The text ends with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stencilc_set_options(stencil: *mut StencilcStencil, options: *const c_char) -> StencilcStatus {
     guarded(|| {
-        let own = handles::stencil(stencil)?;
+        let own = handles::held::<Stencil, _>(stencil)?;
         // SAFETY: the caller's.
         let words = unsafe { text(options, "what chooses the kernel") }?;
+        if let Subject::Mesh(program) = &own.subject {
+            let name = &program.program.name;
+            return Err(Error::call(format!("options choose kernels on grids, and `{name}` runs over a mesh"))
+                .help("over a mesh kernels are the usual ones"));
+        }
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         let (choices, _) = texts::choices(&words)?;
         let mut how = own.how();
@@ -452,7 +324,7 @@ pub unsafe extern "C" fn stencilc_set_options(stencil: *mut StencilcStencil, opt
     })
 }
 
-/// Sets a parameter that is a real number, for all that is bound from now on.
+/// Sets a parameter that is a real number, for all that is bound or begun from now on.
 ///
 /// # Safety
 /// The text ends with a zero byte.
@@ -463,7 +335,7 @@ pub unsafe extern "C" fn stencilc_set_real(
     value: f64,
 ) -> StencilcStatus {
     guarded(|| {
-        let own = handles::stencil(stencil)?;
+        let own = handles::held::<Stencil, _>(stencil)?;
         // SAFETY: the caller's.
         let name = unsafe { text(name, "the name of the parameter") }?;
         if !value.is_finite() {
@@ -473,7 +345,7 @@ pub unsafe extern "C" fn stencilc_set_real(
     })
 }
 
-/// Sets a parameter that is a whole number, for all that is bound from now on.
+/// Sets a parameter that is a whole number, for all that is bound or begun from now on.
 ///
 /// # Safety
 /// The text ends with a zero byte.
@@ -484,13 +356,13 @@ pub unsafe extern "C" fn stencilc_set_int(
     value: i32,
 ) -> StencilcStatus {
     guarded(|| {
-        let own = handles::stencil(stencil)?;
+        let own = handles::held::<Stencil, _>(stencil)?;
         // SAFETY: the caller's.
         own.set(unsafe { text(name, "the name of the parameter") }?, Kind::Int, value.to_string())
     })
 }
 
-/// Sets a parameter that is a truth value, 0 if it is not, for all that is bound from now on.
+/// Sets a parameter that is a truth value, 0 if it is not, for all that is bound or begun from now on.
 ///
 /// # Safety
 /// The text ends with a zero byte.
@@ -501,7 +373,7 @@ pub unsafe extern "C" fn stencilc_set_bool(
     value: c_int,
 ) -> StencilcStatus {
     guarded(|| {
-        let own = handles::stencil(stencil)?;
+        let own = handles::held::<Stencil, _>(stencil)?;
         // SAFETY: the caller's.
         own.set(unsafe { text(name, "the name of the parameter") }?, Kind::Bool, (value != 0).to_string())
     })

@@ -7,6 +7,23 @@ const WORDS: &[(&str, &str)] = &[
     (", or `Job::start`, which packs its arrays", ""),
     (", or take `Job::start`, which packs its arrays", ""),
     (", or `Job::start`, which brings arrays there", ""),
+    ("start it: `Job::start`", "begin it: stencilc_run_begin"),
+    ("give one: `Domain::Mesh { mesh, levels }`", "give one, of stencilc_mesh_read or stencilc_mesh_make"),
+    ("fields are arrays: `get`", "fields are arrays: stencilc_run_get"),
+    ("it has one once it is computed: `step`, or `finish`", "it has one once it is computed: stencilc_run_step"),
+    (
+        "a checkpoint is written by `run --checkpoint FILE`; without one, leave out --resume",
+        "stencilc_run_save writes one",
+    ),
+    ("give --levels N", "call stencilc_set_levels"),
+    ("give the same --levels", "give the same number to stencilc_set_levels"),
+    ("fewer --levels", "fewer levels"),
+    ("--levels", "stencilc_set_levels"),
+    ("give fewer --gpus", "give a smaller number to stencilc_set_devices"),
+    ("--gpus says", "stencilc_set_devices says"),
+    ("leave out --gpus", "leave out stencilc_set_devices"),
+    ("--gpus", "stencilc_set_devices:"),
+    ("--precision f32", "call stencilc_set_precision with STENCILC_F32"),
     ("make another one: `Job::call`", "make another one: stencilc_bind"),
     ("lend it by `Lent::write`", "lend it for STENCILC_WRITE"),
     ("give one: --set ", "set it by stencilc_set_real, stencilc_set_int or stencilc_set_bool: "),
@@ -17,7 +34,29 @@ const WORDS: &[(&str, &str)] = &[
 
 /// A message in words of C.
 pub fn in_c(text: &str) -> String {
-    WORDS.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+    let text = without_drawing(text);
+    WORDS.iter().fold(without_files(&text), |text, (from, to)| text.replace(from, to))
+}
+
+/// Nothing is drawn at random for C.
+fn without_drawing(text: &str) -> String {
+    let lines = text.lines().map(|line| line.split_once("; or let ").map_or(line, |(before, _)| before));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Arrays that are named, where the command line names files: `` `a` `` for `--in a=a.npy`.
+fn without_files(text: &str) -> String {
+    let mut parts = text.split("--in ");
+    let mut said = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| c.is_whitespace() || ",;)".contains(c)).unwrap_or(part.len());
+        let (given, rest) = part.split_at(end);
+        said += &match given.split_once('=') {
+            Some((name, _)) => format!("an array called `{name}`{rest}"),
+            None => format!("an array {part}"),
+        };
+    }
+    said
 }
 
 #[cfg(test)]
@@ -28,6 +67,11 @@ mod tests {
     fn nothing_is_said_of_rust() {
         let said = in_c("one distance for all; `Job::start` copies what lies in another way");
         assert_eq!(said, "one distance for all; what lies in another way has to be copied before");
+        assert_eq!(
+            in_c("give it: --in heat=heat.npy; or let it be drawn at random: --draw"),
+            "give it: an array called `heat`"
+        );
+        assert_eq!(in_c("them: --in a=a.npy, --in b=b.npy"), "them: an array called `a`, an array called `b`");
         assert_eq!(in_c("leave it, or take `Job::start`, which packs its arrays"), "leave it");
     }
 }

@@ -32,8 +32,8 @@ int main(void)
     StencilcStencil* stencil = NULL;
     StencilcCall* call = NULL;
     StencilcArray arrays[2] = {
-        {sizeof(StencilcArray), "height", NULL, STENCILC_F64, 0, STENCILC_HOST, 3, {NK, NJ, NI}, {0, 0, 0}},
-        {sizeof(StencilcArray), "smoothed", NULL, STENCILC_F64, 0, STENCILC_HOST, 3, {NK, NJ, NI}, {0, 0, 0}},
+        {sizeof(StencilcArray), "height", NULL, STENCILC_F64, 0, STENCILC_HOST, 3, {NK, NJ, NI}, {0}},
+        {sizeof(StencilcArray), "smoothed", NULL, STENCILC_F64, 0, STENCILC_HOST, 3, {NK, NJ, NI}, {0}},
     };
     for (number = 0; number < NK * NJ * NI; ++number) {
         height[number] = number == NI * 3 + 4 ? 32 : 0;

@@ -143,6 +143,45 @@ impl<'a> Lent<'a> {
         }
     }
 
+    /// Writes the numbers of an array. Of memory of the host alone; `name` is what messages call it.
+    ///
+    /// ```
+    /// use stencilc_runtime::{Array, Data, Lent};
+    ///
+    /// let mut wide = [0.0; 6];
+    /// let rows = Array { shape: vec![2, 2], data: Data::F64(vec![1.0, 2.0, 3.0, 4.0]) };
+    /// Lent::write(&mut wide[..5], &[2, 2])?.strided(&[3, 1])?.take("`rows`", &rows)?;
+    /// assert_eq!(wide, [1.0, 2.0, 0.0, 3.0, 4.0, 0.0]);
+    /// # Ok::<(), stencilc_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// It is a GPU's memory, or not to be written; or the array has another shape or type.
+    pub fn take(&mut self, name: &str, array: &Array) -> Result<()> {
+        if self.memory == Memory::Device {
+            return Err(Error::call(format!(
+                "the array for {name} is in a GPU's memory, which is not written from here"
+            ))
+            .help("give one in the host's memory"));
+        }
+        if !self.is_writable {
+            return Err(Error::call(format!("the array for {name} is not to be written")));
+        }
+        if self.shape != array.shape {
+            return Err(Error::call(format!(
+                "{name} has the shape {:?}, and the array for it {:?}",
+                array.shape, self.shape
+            )));
+        }
+        if self.element != array.data.element() {
+            let (own, given) = (array.data.element().name(), self.element.name());
+            return Err(Error::call(format!("{name} holds {own}, and the array for it {given}")));
+        }
+        array.check(name)?;
+        self.put(&array.data, 0..array.data.len());
+        Ok(())
+    }
+
     /// Whether truth values are 0 or 1: kernels compute with no other. Those of a GPU's memory are not looked at.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// The folder where the library lies, which is built if it is not there yet, in the profile of the tests.
-fn library() -> PathBuf {
+pub fn library() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // With Python's module, which is built anyway: what both need is compiled once then, with the features that tests have it with.
@@ -23,15 +23,36 @@ fn library() -> PathBuf {
 }
 
 /// What a program in C or C++ prints, which uses the library.
-fn ran(source: &Path, compiler: &[&str], folder: &TempDir) -> String {
+pub fn ran(source: &Path, compiler: &[&str], folder: &TempDir) -> String {
+    compiled(source, compiler, folder);
+    done(folder.path(), "./caller", &[])
+}
+
+/// Compiles a program in C or C++ that uses the library, as `caller`.
+pub fn compiled(source: &Path, compiler: &[&str], folder: &TempDir) {
     let library = library();
-    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("c/include");
-    let (include, link) = (format!("-I{}", include.display()), format!("-L{}", library.display()));
+    let [include, beside] = ["c/include", "tests/callers/library"]
+        .map(|folder| format!("-I{}", Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).display()));
+    let link = format!("-L{}", library.display());
     let rpath = format!("-Wl,-rpath,{}", library.display());
     let strict = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Wno-missing-field-initializers"];
-    let words = [&include, source.to_str().unwrap(), &link, "-lstencilc", &rpath, "-o", "caller"];
+    let words = [&include, &beside, source.to_str().unwrap(), &link, "-lstencilc", &rpath, "-o", "caller"];
     done(folder.path(), compiler[0], &[&compiler[1..], &strict, &words].concat());
-    done(folder.path(), "./caller", &[])
+}
+
+/// Ends with a program that makes these calls, each of which is wrong, and finds the status and the beginning of the message that each should
+/// have; `text` has a line for them.
+pub fn all_is_told(text: &str, wrong: &[(&str, &str, &str)]) {
+    let mut checks = String::new();
+    for (call, status, message) in wrong {
+        let message = message.replace('"', "\\\"");
+        checks += &format!("    check({call}, STENCILC_STATUS_{status}, \"{message}\", __LINE__);\n");
+    }
+    assert!(text.contains("    /* CHECKS */\n"));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wrong.c");
+    std::fs::write(&file, text.replace("    /* CHECKS */\n", &checks)).unwrap();
+    assert_eq!(ran(&file, &["gcc", "-std=c99"], &folder), "all was told\n");
 }
 
 #[test]
@@ -49,11 +70,11 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("stencilc_compile(NULL, \"x\", NULL, &other)", "CALL", "the source is a null pointer"),
     ("stencilc_compile(\"stencil s { in a; out b; b = c }\", \"x\", NULL, &other)", "INPUT", "error: unknown name `c`"),
     ("stencilc_compile(\"\\xff\", \"x\", NULL, &other)", "INPUT", "the source is no text in UTF-8"),
-    ("stencilc_compile(two, \"x\", NULL, &other)", "CALL", "`x` has 2 stencils: one, two"),
-    ("stencilc_compile(two, \"x\", \"three\", &other)", "CALL", "`x` has no stencil `three`"),
+    ("stencilc_compile(two, \"x\", NULL, &other)", "CALL", "`x` has several stencils and programs: one, two"),
+    ("stencilc_compile(two, \"x\", \"three\", &other)", "CALL", "`x` has no stencil or program `three`"),
     ("stencilc_compile(two, \"x\", \"one\", NULL)", "CALL", "the place for the handle is a null pointer"),
     ("stencilc_load(\"no_such_stencil\", NULL, &other)", "INPUT", "there is no file `no_such_stencil`"),
-    ("stencilc_load(\"airfoil\", \"res_calc\", &other)", "CALL", "`airfoil` has no stencil on a grid"),
+    ("stencilc_load(\"airfoil\", \"res_calk\", &other)", "CALL", "`airfoil` has no stencil or program `res_calk`"),
     ("stencilc_load(NULL, NULL, &other)", "CALL", "the name of the file is a null pointer"),
     ("stencilc_set_real(NULL, \"alpha\", 1)", "CALL", "the handle is null"),
     (
@@ -69,7 +90,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("stencilc_set_precision(stencil, STENCILC_I32)", "CALL", "3 is no precision"),
     ("stencilc_set_device(stencil, \"gpu\")", "CALL", "there is no device `gpu`"),
     ("stencilc_set_options(stencil, \"--axess tile\")", "CALL", "unexpected argument '--axess'"),
-    ("stencilc_field(stencil, 9, &field)", "CALL", "there is no field 9: the stencil has 2"),
+    ("stencilc_field(stencil, 9, &field)", "CALL", "there is no field 9: there are 2"),
     ("stencilc_field(stencil, 0, NULL)", "CALL", "the place for the field is a null pointer"),
     ("stencilc_field(stencil, 0, &unsized_field)", "CALL", "the `size` of a StencilcField is 0"),
     ("stencilc_parameter(stencil, 9, &parameter)", "CALL", "there is no parameter 9"),
@@ -85,7 +106,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("stencilc_bind(stencil, changed(CHANGED_USE), 2, &another)", "CALL", "`b` is lent for 9, which is no use"),
     ("stencilc_bind(stencil, changed(CHANGED_UPDATE), 2, &another)", "CALL", "`b` is not read and written"),
     ("stencilc_bind(stencil, changed(CHANGED_READ), 2, &another)", "CALL", "stencil `s` has no input `b`"),
-    ("stencilc_bind(stencil, changed(CHANGED_AXES), 2, &another)", "CALL", "the array of `b` is said to have 4 axes"),
+    ("stencilc_bind(stencil, changed(CHANGED_AXES), 2, &another)", "CALL", "the array of `b` is said to have 5 axes"),
     (
         "stencilc_bind(stencil, changed(CHANGED_SHAPE), 2, &another)",
         "CALL",
@@ -123,16 +144,7 @@ const WRONG: &[(&str, &str, &str)] = &[
 
 #[test]
 fn wrong_calls_are_told() {
-    let mut checks = String::new();
-    for (call, status, message) in WRONG {
-        let message = message.replace('"', "\\\"");
-        checks += &format!("    check({call}, STENCILC_STATUS_{status}, \"{message}\", __LINE__);\n");
-    }
-    let source = include_str!("library/wrong.c").replace("    /* CHECKS */\n", &checks);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("wrong.c");
-    std::fs::write(&file, source).unwrap();
-    assert_eq!(ran(&file, &["gcc", "-std=c99"], &folder), "all was told\n");
+    all_is_told(include_str!("library/wrong.c"), WRONG);
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 /// The sources, in the order in which they are read best; others have nothing for C, or come behind.
-const FIRST: [&str; 4] = ["status.rs", "stencil.rs", "array.rs", "call.rs"];
+const FIRST: [&str; 7] =
+    ["status.rs", "stencil.rs", "declared.rs", "array.rs", "call.rs", "mesh.rs", "run.rs"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -87,7 +87,8 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use stencilc_compiler::diagnostic::{Failure, Severity, guess};
 use stencilc_compiler::grid::{Adjacency, Grid};
-use stencilc_compiler::ir::{MeshProgram, Precision, Program, called};
+use stencilc_compiler::ir::program::Variable;
+use stencilc_compiler::ir::{Handle, MeshProgram, Param, Precision, Program, Role, called};
 use stencilc_compiler::mesh::MeshChoices;
 use stencilc_compiler::plan::{Choices, Open};
 use stencilc_compiler::source::Source;
@@ -353,6 +354,21 @@ impl Subject {
     /// What it is called.
     pub fn name(&self) -> &str {
         &self.program().name
+    }
+
+    /// What it declares as fields and numbers, and what each is to whoever runs it.
+    pub fn fields(&self) -> impl Iterator<Item = (&Variable, Role)> {
+        self.program().variables.iter().filter_map(|(_, own)| Some((own, own.role?)))
+    }
+
+    /// The parameters that are set. How many elements a mesh has is none of them.
+    pub fn params(&self) -> impl Iterator<Item = &Param> {
+        let sizes: Vec<usize> = match self {
+            Subject::Mesh(program) => program.sizes.iter().map(|(id, _)| id.index()).collect(),
+            Subject::Grid(_) => Vec::new(),
+        };
+        let all = self.program().numbers.params.iter();
+        all.filter(move |(id, _)| !sizes.contains(&id.index())).map(|(_, own)| own)
     }
 
     /// The program, wherever it runs.

@@ -13,6 +13,7 @@ mod gmsh;
 pub mod inverse;
 pub mod lists;
 pub mod made;
+mod named;
 mod npz;
 mod op2;
 pub mod order;
