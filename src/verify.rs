@@ -91,7 +91,7 @@ pub fn verify(args: &Args, json: bool) -> Result<()> {
     args.check(&subjects)?;
     let [of_stencils, of_programs] = args.grids()?;
     let cells = of_programs.iter().map(|own| own.chosen.grid.map_or(0, Grid::count)).max().unwrap_or(0);
-    let (tools, device, no_nvrtc) = Tools::choose(args.device, &args.arch, cells)?;
+    let (tools, device, no_nvrtc) = Tools::choose(args.device, &args.arch, cells, args.of_programs.parts())?;
     tell(&tools, args.device, no_nvrtc);
     let tasks = args.tasks(&subjects, &of_stencils, &of_programs);
     let progress = Progress::new(tasks.iter().flatten().map(|task| task.count(args)).sum(), "verifying");
@@ -179,13 +179,18 @@ impl Args {
         if programs.is_empty() && programs_over.is_empty() {
             self.of_programs.refuse()?;
         }
+        if self.of_programs.parts() > 1 {
+            // A stencil by itself is computed on one.
+            stencils.clear();
+            over.clear();
+        }
         let stencil = over.first().map(|(_, first)| (&first.stencil.name, &first.mesh.name));
         let program = programs_over.first().map(|(_, first)| (&first.program.name, &first.mesh.name));
         match stencil.or(program) {
             None => self.over.refuse()?,
             Some((name, mesh)) if stencils.is_empty() && programs.is_empty() => {
                 self.over.file(name, mesh)?;
-                refuse_of_grids(&self.names, &["arch", "program", "fuse", "times"], name)?;
+                refuse_of_grids(&self.names, &["arch", "program", "fuse", "times", "gpus"], name)?;
             }
             Some((name, _)) if self.over.mesh.is_none() => {
                 terminal::note(&format!("what runs over a mesh, such as `{name}`, is left out: give --mesh FILE"));

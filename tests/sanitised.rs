@@ -17,7 +17,7 @@ use stencilc_testing::batch::Subject;
 /// The variable that tells the child what to run.
 const TASK: &str = "STENCILC_SANITISED";
 
-const SETTINGS: Settings = Settings { optimise: 1, sanitise: true, strict: false, native: false, ucontext: false };
+const SETTINGS: Settings = Settings { optimise: 0, sanitise: true, strict: false, native: false, ucontext: false };
 
 /// Kernels with a fault: what to call them, what they do, and what is then said.
 const FAULTS: [(&str, &str, &str); 7] = [

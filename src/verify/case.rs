@@ -40,6 +40,9 @@ pub struct Case {
     /// Of a program: how often each outermost loop is run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
+    /// Of a program that is cut into parts: how many there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<usize>,
     /// Why nothing can be compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -155,7 +158,8 @@ impl Case {
         let start = if self.from_zero == Some(true) { ", from zero" } else { "" };
         let often = self.times.map(|times| format!(", {}", terminal::count(times as usize, "time")));
         let (often, totals) = (often.unwrap_or_default(), self.totals());
-        let mut text = format!("{name} {} {on}{start}{often}: {totals}\n", self.precision.name());
+        let parts = self.gpus.map_or(String::new(), |gpus| format!(", in {gpus} parts"));
+        let mut text = format!("{name} {} {on}{start}{often}{parts}: {totals}\n", self.precision.name());
         if let Some(error) = &self.error {
             text.push_str(&format!("  {error}\n"));
         }
@@ -211,6 +215,7 @@ impl Case {
         again.push_str(&format!(" {}{}", label.words(), self.grid_words));
         let mut add = |option: &str, value: &str| again.push_str(&format!(" --{option} {value}"));
         self.times.iter().for_each(|times| add("times", &times.to_string()));
+        self.gpus.iter().for_each(|gpus| add("gpus", &gpus.to_string()));
         add("seed", &self.seed.to_string());
         if self.mesh.is_some() {
             args.levels.iter().for_each(|levels| add("levels", &levels.to_string()));
@@ -281,6 +286,7 @@ mod tests {
             from_zero: None,
             seed: 0,
             times: None,
+            gpus: None,
             error: None,
             untaken: None,
             ways: Ways { tried, are_plans: false },

@@ -23,6 +23,9 @@ pub struct ProgramArgs {
     /// Of programs: how often each outermost loop is run
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub times: u32,
+    /// Of programs: cut into as many parts, each on a GPU of its own from that of --device on; on the emulator they are computed side by side
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub gpus: Option<u16>,
 }
 
 impl ProgramArgs {
@@ -36,11 +39,17 @@ impl ProgramArgs {
     /// # Errors
     /// One was given.
     pub fn refuse(&self) -> Result<()> {
-        match self.fuse.is_empty() {
-            true => Ok(()),
-            false => Err(Error::call("--fuse is for programs, and there is none to verify")
+        let given = [("--fuse", !self.fuse.is_empty()), ("--gpus", self.gpus.is_some())];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((option, _)) => Err(Error::call(format!("{option} is for programs, and there is none to verify"))
                 .help("a program repeats calls of stencils: `program name { repeat steps { ... } }`")),
         }
+    }
+
+    /// How many parts programs are cut into; 1 if they are not.
+    pub fn parts(&self) -> usize {
+        self.gpus.map_or(1, usize::from)
     }
 }
 

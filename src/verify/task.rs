@@ -13,12 +13,15 @@ use std::sync::Arc;
 use stencilc_compiler::ir::{MeshProgram, MeshStencil, Precision, Program, Stencil};
 use stencilc_compiler::mesh::{Merge, MeshChoices, Threads};
 use stencilc_runtime::mesh::program::kernels::Renumbered;
+use stencilc_runtime::mesh::program::parts::Owners;
 use stencilc_runtime::mesh::program::ways::Variant;
 use stencilc_runtime::mesh::program::{MeshProblem, Request, measure};
 use stencilc_runtime::problem::Problem;
 use stencilc_runtime::program::plan::PlanKind;
 use stencilc_runtime::program::{ProgramProblem, of_program};
 use stencilc_runtime::verify::mesh::{self as over, OverMesh};
+use stencilc_runtime::verify::mesh_parts::OverMeshInParts;
+use stencilc_runtime::verify::parts::InParts;
 use stencilc_runtime::verify::program::Reference;
 use stencilc_runtime::verify::{OfStencil, Subject, Tools, expect, verify};
 use stencilc_runtime::{Cast, Drawing, Error, Result, mesh};
@@ -131,6 +134,7 @@ impl Task<'_> {
         Case {
             file: self.input.source.name.clone(),
             times: program.is_some().then_some(args.of_programs.times),
+            gpus: Some(args.of_programs.parts()).filter(|parts| *parts > 1),
             mesh: args.over.mesh.as_ref().filter(|_| is_over_mesh).map(|path| path.display().to_string()),
             precision: self.precision,
             grid: None,
@@ -175,7 +179,10 @@ impl Task<'_> {
         let Some(()) = case.worth(reference.check_worth())? else { return Ok(case) };
         let plans = plans(means.args, self.precision);
         let labels = plans.iter().map(Label::of_plan).collect();
-        tried(means, case, &reference, &plans, labels)
+        match case.gpus {
+            Some(parts) => tried(means, case, &InParts { reference: &reference, parts }, &plans, labels),
+            None => tried(means, case, &reference, &plans, labels),
+        }
     }
 
     fn over_mesh(&self, means: Means, mut case: Case, program: &MeshProgram) -> Result<Case> {
@@ -225,7 +232,13 @@ impl Task<'_> {
                 ways.push(over::Way { renumbered: Arc::clone(&renumbered), choices });
             }
         }
-        tried(means, case, &OverMesh { problem, expected }, &ways, labels)
+        match case.gpus {
+            Some(parts) => {
+                let owners = Owners::new(&problem, parts)?;
+                tried(means, case, &OverMeshInParts { problem: &problem, expected: &expected, owners }, &ways, labels)
+            }
+            None => tried(means, case, &OverMesh { problem, expected }, &ways, labels),
+        }
     }
 }
 

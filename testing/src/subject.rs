@@ -1,14 +1,11 @@
 //! What random programs of every subject have in common: how one is computed in every way, and made small if it fails.
 
 use std::fmt;
-use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Instant;
 use stencilc_runtime::Result;
 use stencilc_runtime::build::Build;
 use stencilc_runtime::emulate::Source;
-use stencilc_runtime::mesh::program::kernels::Maker;
-use stencilc_runtime::verify::{self, Tools, Verdict};
+use stencilc_runtime::verify::{self, Sites, Tools, Verdict};
 
 /// Smaller cases that are tried at once: their kernels are compiled together.
 const TOGETHER: usize = 16;
@@ -196,7 +193,7 @@ impl<S: verify::Subject> verify::Subject for Many<'_, S> {
         self.0[*of].texts(planned)
     }
 
-    fn run<M: Build>(&self, (of, planned): &Self::Planned, machine: &Arc<M>, maker: &Rc<Maker<M>>) -> Result<Verdict> {
-        self.0[*of].run(planned, machine, maker)
+    fn run<M: Build>(&self, (of, planned): &Self::Planned, sites: &Sites<M>) -> Result<Verdict> {
+        self.0[*of].run(planned, sites)
     }
 }

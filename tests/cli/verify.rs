@@ -123,3 +123,43 @@ fn calls_whose_results_nobody_reads_do_no_harm() {
     }
     assert!(statuses.iter().all(|(_, status)| *status == "equal"), "{statuses:?}");
 }
+
+/// Programs that are cut into parts are compared with what the interpreter leaves of the whole.
+#[test]
+fn parts_are_compared_with_the_whole() {
+    let folder = folder();
+    let call = "verify both.stn --precision f64 --grid 32x11x2 --fuse separate,merged,streamed --steps 1 --times 3 --gpus 3 --device emulate";
+    let report = folder.json(&format!("{call} --program steps --json"));
+    let case = &report["programs"][0];
+    assert_eq!((&case["gpus"], &report["totals"]["failed"]), (&3.into(), &0.into()));
+    let statuses = statuses(case);
+    let equal = |fuse: &str| {
+        statuses
+            .iter()
+            .filter(|(plan, status)| plan.starts_with(&format!("--fuse {fuse} ")) && *status == "equal")
+            .count()
+    };
+    assert!(equal("separate") >= 12 && equal("merged") > 1 && equal("streamed") == 0, "{statuses:?}");
+    assert!(!case["refused"].as_array().unwrap().is_empty(), "{case}");
+    // Stencils are left out, and a program in more parts than it has rows is refused, which is told.
+    let told = folder.run(&format!("{call} --storage regular --access naive"));
+    let said = text(&told.stdout);
+    assert!(said.contains("steps f64 32x11x2, 3 times, in 3 parts: ") && !said.contains("blur f64"), "{said}");
+    let thin = folder.run(&call.replace("--gpus 3", "--gpus 11 --program steps"));
+    assert!(text(&thin.stdout).contains("rows"), "{}", text(&thin.stdout));
+    let wrong = folder.refused("verify both.stn --stencil blur --gpus 2 --device emulate");
+    assert!(wrong.contains("--gpus is for programs, and there is none to verify"), "{wrong}");
+}
+
+#[test]
+fn parts_of_a_mesh_are_compared_with_the_whole() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 12x6 -o airfoil.npz");
+    let call = "verify airfoil --mesh airfoil.npz --precision f64 --times 1 --order none,random --gpus 2 --device emulate --json";
+    let report = folder.json(call);
+    let case = &report["programs"][0];
+    let statuses: Vec<&str> =
+        case["combinations"].as_array().unwrap().iter().map(|own| own["status"].as_str().unwrap()).collect();
+    assert_eq!(case["gpus"], 2);
+    assert!(statuses.len() > 8 && statuses.iter().all(|own| *own == "equal"), "{statuses:?}");
+}

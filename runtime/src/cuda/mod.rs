@@ -96,6 +96,17 @@ impl Gpu {
         self.ordinal
     }
 
+    /// Opens the GPUs with the next numbers, so that there are so many with this one.
+    ///
+    /// # Errors
+    /// There are fewer, or one cannot be opened.
+    pub fn beside(&self, parts: usize) -> Result<Vec<Arc<Gpu>>> {
+        let others = (1..parts).map(|next| Ok(Arc::new(Gpu::open(self.ordinal + next)?)));
+        others.collect::<Result<_>>().map_err(|error| {
+            error.help(format!("{parts} GPUs are asked for, from cuda:{} on: --gpus says how many", self.ordinal))
+        })
+    }
+
     /// The architecture to compile for: `sm_90`.
     pub fn arch(&self) -> String {
         self.info.arch.clone()

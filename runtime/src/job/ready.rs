@@ -4,7 +4,6 @@ use super::prints::{Made, on_grid, on_mesh};
 use super::{Domain, How, Job, Run, Subject, in_stream};
 use crate::build::Build;
 use crate::checkpoint::{About, Checkpoint};
-use crate::cuda::Gpu;
 use crate::device::{ARCH, Device, Platform};
 use crate::drawing::Drawing;
 use crate::driver::{Backend, Driver, Script, knows_total, total};
@@ -214,13 +213,7 @@ impl Ready {
             }
             (checked, Platform::Emulator(emulator)) => self.kernels_of_any_parts(vec![emulator; parts], checked),
             (checked, Platform::Gpu(first)) => {
-                let others = (1..parts).map(|next| Ok(Arc::new(Gpu::open(first.number() + next)?)));
-                let others = others.collect::<Result<Vec<_>>>().map_err(|error| {
-                    error.help(format!(
-                        "{parts} GPUs are asked for, from cuda:{} on: --gpus says how many",
-                        first.number()
-                    ))
-                })?;
+                let others = first.beside(parts)?;
                 let machines = std::iter::once(first).chain(others).collect();
                 self.kernels_of_any_parts(machines, checked)
             }

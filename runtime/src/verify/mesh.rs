@@ -1,14 +1,14 @@
 //! Stencils and programs over meshes: every way to compute them against the interpreter. A stencil is a program that calls it once.
 
 use super::compare::differs;
-use super::{Mismatch, Subject, Verdict, overwritten};
+use super::{Mismatch, Site, Sites, Subject, Verdict, overwritten};
 use crate::array::Data;
 use crate::build::Build;
 use crate::driver::{Backend, Driver};
 use crate::emulate::Source;
 use crate::interpreter::mesh::{MeshJob, interpret_mesh, len};
 use crate::mesh::program::cpu::{self, Interpreter};
-use crate::mesh::program::kernels::{Kernels, Maker, Renumbered};
+use crate::mesh::program::kernels::{Kernels, Renumbered};
 use crate::mesh::program::measure::only_call;
 use crate::mesh::program::{MeshProblem, shape};
 use crate::problem::element_of;
@@ -258,7 +258,11 @@ impl Subject for OverMesh {
         planned.texts.iter().map(|Text { name, text }| Source { name, text }).collect()
     }
 
-    fn run<M: Build>(&self, planned: &Planned, machine: &Arc<M>, maker: &Rc<Maker<M>>) -> Result<Verdict> {
+    fn run<M: Build>(
+        &self,
+        planned: &Planned,
+        Sites { first: Site { machine, maker }, .. }: &Sites<M>,
+    ) -> Result<Verdict> {
         let Self { problem, expected } = self;
         let Planned { renumbered, choices, .. } = planned;
         let kernels = Kernels::new(Arc::clone(problem), Arc::clone(machine), *choices, Arc::clone(renumbered));

@@ -1,13 +1,13 @@
 //! Programs over meshes that are cut into parts, as several devices have them: every way against the interpreter, which cuts nothing.
 
 use super::mesh::{Expected, Way};
-use super::{Subject, Verdict, overwritten};
+use super::{Site, Sites, Subject, Verdict, overwritten};
 use crate::build::Build;
 use crate::driver::Driver;
 use crate::emulate::Source;
 use crate::mesh::order::Ordering;
 use crate::mesh::program::MeshProblem;
-use crate::mesh::program::kernels::{Kernels, Maker, Renumbered};
+use crate::mesh::program::kernels::{Kernels, Renumbered};
 use crate::mesh::program::parts::{Cut, Owners, Parts};
 use crate::program::planned::Text;
 use crate::{Error, Result};
@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use stencilc_compiler::mesh::MeshChoices;
 
-/// A program over a mesh in the parts of owners, which one machine computes.
+/// A program over a mesh in the parts of owners, each on a machine of its own where there are several.
 pub struct OverMeshInParts<'a> {
     /// The program, the mesh and the numbers.
     pub problem: &'a Arc<MeshProblem>,
@@ -66,9 +66,10 @@ impl Subject for OverMeshInParts<'_> {
         planned.texts.iter().map(|Text { name, text }| Source { name, text }).collect()
     }
 
-    fn run<M: Build>(&self, planned: &Planned, machine: &Arc<M>, maker: &Rc<Maker<M>>) -> Result<Verdict> {
+    fn run<M: Build>(&self, planned: &Planned, sites: &Sites<M>) -> Result<Verdict> {
         let Planned { cut, choices, renumbered, .. } = planned;
-        let backends = cut.parts().iter().zip(renumbered).map(|(part, renumbered)| {
+        let backends = cut.parts().iter().zip(renumbered).enumerate().map(|(number, (part, renumbered))| {
+            let Site { machine, maker } = sites.of_part(number);
             let problem = Arc::clone(&part.problem);
             let kernels = Kernels::new(problem, Arc::clone(machine), *choices, Arc::clone(renumbered));
             kernels.made_by(Rc::clone(maker)).leaving().watched()

@@ -108,6 +108,36 @@ impl Verdict {
     }
 }
 
+/// A machine, and what makes kernels for it.
+pub struct Site<M: Build> {
+    /// The machine.
+    pub machine: Arc<M>,
+    /// Makes a kernel of its name and its text.
+    pub maker: Rc<Maker<M>>,
+}
+
+/// The machines that something is run on.
+pub struct Sites<M: Build> {
+    /// Where all is computed that is not cut into parts.
+    pub first: Site<M>,
+    /// Others, for parts.
+    pub others: Vec<Site<M>>,
+}
+
+impl<M: Build> Sites<M> {
+    fn one(machine: Arc<M>, maker: Rc<Maker<M>>) -> Self {
+        Self { first: Site { machine, maker }, others: Vec::new() }
+    }
+
+    /// Where a part is computed: each has a machine of its own, as long as there are others.
+    pub fn of_part(&self, number: usize) -> &Site<M> {
+        match number % (self.others.len() + 1) {
+            0 => &self.first,
+            other => &self.others[other - 1],
+        }
+    }
+}
+
 /// What is verified, which knows what the interpreter leaves of it.
 pub trait Subject: Sync {
     /// One of the ways to compute it.
@@ -124,11 +154,11 @@ pub trait Subject: Sync {
     /// The texts of its kernels, as far as they are known before anything is computed.
     fn texts<'a>(&self, planned: &'a Self::Planned) -> Vec<Source<'a>>;
 
-    /// Runs it on a machine by kernels that `maker` makes, and compares all that it leaves: results, inputs, and what lies around them.
+    /// Runs it, and compares all that it leaves: results, inputs, and what lies around them.
     ///
     /// # Errors
-    /// The machine fails, or a kernel does.
-    fn run<M: Build>(&self, planned: &Self::Planned, machine: &Arc<M>, maker: &Rc<Maker<M>>) -> Result<Verdict>;
+    /// A machine fails, or a kernel does.
+    fn run<M: Build>(&self, planned: &Self::Planned, sites: &Sites<M>) -> Result<Verdict>;
 }
 
 /// What comes of each way, in their order. `progress` is told how many are done.
@@ -167,9 +197,12 @@ fn judged<S: Subject>(subject: &S, planned: &S::Planned, library: &Arc<Library>)
     // What one compiler does not take has failed, wherever else it runs.
     texts.iter().try_for_each(|text| library.check(text.name, text.text))?;
     if let Some(gpu) = &tools.gpu {
-        let (library, own) = (Arc::clone(library), Arc::clone(gpu));
-        let maker: Rc<Maker<Gpu>> = Rc::new(move |name, text| library.on_gpu(&own, name, text));
-        return subject.run(planned, gpu, &maker);
+        let site = |gpu: &Arc<Gpu>| {
+            let (library, own) = (Arc::clone(library), Arc::clone(gpu));
+            let maker: Rc<Maker<Gpu>> = Rc::new(move |name, text| library.on_gpu(&own, name, text));
+            Site { machine: Arc::clone(gpu), maker }
+        };
+        return subject.run(planned, &Sites { first: site(gpu), others: tools.others.iter().map(site).collect() });
     }
     let Some((compiler, settings)) = &tools.emulator else {
         // What is known only when something is computed was not compiled.
@@ -180,12 +213,12 @@ fn judged<S: Subject>(subject: &S, planned: &S::Planned, library: &Arc<Library>)
     let maker: Rc<Maker<Emulator>> = Rc::new(move |name, text| library.emulated(name, text));
     if settings.native {
         let emulator = Arc::new(Emulator::new(compiler.clone(), settings.clone()));
-        return subject.run(planned, &emulator, &maker).or_else(Verdict::of_failure);
+        return subject.run(planned, &Sites::one(emulator, maker)).or_else(Verdict::of_failure);
     }
     let mut all = Verdict::Skipped;
     for order in Order::ALL {
         let emulator = Arc::new(Emulator::default().in_order(order));
-        let own = subject.run(planned, &emulator, &maker).or_else(Verdict::of_failure)?;
+        let own = subject.run(planned, &Sites::one(emulator, Rc::clone(&maker))).or_else(Verdict::of_failure)?;
         all = match (all, own) {
             (_, Verdict::Failed { mismatches, damage, .. }) => {
                 return Ok(Verdict::Failed { order: Some(order), mismatches, damage });

@@ -1,21 +1,19 @@
 //! Programs on grids that are cut into parts, as several devices have them: every plan against the interpreter, which cuts nothing.
 
 use super::program::Reference;
-use super::{Subject, Verdict, overwritten};
+use super::{Site, Sites, Subject, Verdict, overwritten};
 use crate::build::Build;
 use crate::driver::Driver;
 use crate::emulate::Source;
 use crate::error::Result;
-use crate::mesh::program::kernels::Maker;
 use crate::program::kernels::Kernels;
 use crate::program::parts::{Cut, Parts};
 use crate::program::plan::ProgramPlan;
 use crate::program::planned::{Planned, Text};
 use crate::program::{cpu, results};
-use std::rc::Rc;
 use std::sync::Arc;
 
-/// A program in so many parts, which one machine computes.
+/// A program in so many parts, each on a machine of its own where there are several.
 pub struct InParts<'a> {
     /// What it leaves where it is not cut.
     pub reference: &'a Reference,
@@ -58,8 +56,9 @@ impl Subject for InParts<'_> {
         texts.map(|Text { name, text }| Source { name, text }).collect()
     }
 
-    fn run<M: Build>(&self, (cut, planned): &Self::Planned, machine: &Arc<M>, maker: &Rc<Maker<M>>) -> Result<Verdict> {
-        let backends = planned.iter().map(|(planned, texts)| {
+    fn run<M: Build>(&self, (cut, planned): &Self::Planned, sites: &Sites<M>) -> Result<Verdict> {
+        let backends = planned.iter().enumerate().map(|(part, (planned, texts))| {
+            let Site { machine, maker } = sites.of_part(part);
             let loaded = texts.iter().map(|text| maker(&text.name, &text.text)).collect::<Result<_>>()?;
             Ok(Kernels::new(Arc::clone(machine), Arc::clone(planned), loaded)?.watched())
         });

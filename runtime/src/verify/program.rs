@@ -1,19 +1,17 @@
 //! Programs on grids: every plan against the interpreter.
 
-use super::{Mismatch, Subject, Verdict, compare, overwritten};
+use super::{Mismatch, Site, Sites, Subject, Verdict, compare, overwritten};
 use crate::array::Data;
 use crate::build::Build;
 use crate::driver::Driver;
 use crate::emulate::Source;
 use crate::error::Result;
 use crate::measure::Progress;
-use crate::mesh::program::kernels::Maker;
 use crate::program::cpu::Interpreter;
 use crate::program::kernels::Kernels;
 use crate::program::plan::ProgramPlan;
 use crate::program::planned::{Planned, Text};
 use crate::program::{ProgramProblem, results};
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// What the interpreter leaves of a program.
@@ -90,8 +88,7 @@ impl Subject for Reference {
     fn run<M: Build>(
         &self,
         (planned, texts): &Self::Planned,
-        machine: &Arc<M>,
-        maker: &Rc<Maker<M>>,
+        Sites { first: Site { machine, maker }, .. }: &Sites<M>,
     ) -> Result<Verdict> {
         let loaded = texts.iter().map(|text| maker(&text.name, &text.text)).collect::<Result<_>>()?;
         let backend = Kernels::new(Arc::clone(machine), Arc::clone(planned), loaded)?.watched();

@@ -1,7 +1,7 @@
 //! Stencils on grids: every kernel against the interpreter.
 
 use super::compare::{self, differs};
-use super::{Mismatch, Subject, Verdict};
+use super::{Mismatch, Site, Sites, Subject, Verdict};
 use crate::array::Data;
 use crate::build::Build;
 use crate::emulate::Source;
@@ -9,10 +9,7 @@ use crate::error::{Error, Result};
 use crate::execute::{Execution, Repeat, execute};
 use crate::interpreter::{self, Coverage};
 use crate::machine::Machine;
-use crate::mesh::program::kernels::Maker;
 use crate::problem::Problem;
-use std::rc::Rc;
-use std::sync::Arc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::grid::Form;
 use stencilc_compiler::ir::Handle;
@@ -119,8 +116,7 @@ impl Subject for OfStencil<'_> {
     fn run<M: Build>(
         &self,
         (plan, kernel): &(Plan, cuda::Kernel),
-        machine: &Arc<M>,
-        maker: &Rc<Maker<M>>,
+        Sites { first: Site { machine, maker }, .. }: &Sites<M>,
     ) -> Result<Verdict> {
         let loaded = maker(&kernel.name, &kernel.text)?;
         judge(&**machine, plan, kernel, &loaded, self.problem, self.expected)

@@ -12,6 +12,8 @@ use std::sync::Arc;
 pub struct Tools {
     /// A GPU, if they run on one.
     pub gpu: Option<Arc<Gpu>>,
+    /// GPUs beside it, for parts.
+    pub others: Vec<Arc<Gpu>>,
     /// What compiles them for the emulator, and how, if they run there.
     pub emulator: Option<(Compiler, Settings)>,
     /// The architecture that NVRTC compiles for, where there is one.
@@ -26,12 +28,18 @@ const AS_MANY: u64 = 80;
 
 impl Tools {
     /// What there is on this machine, or was asked for; without a GPU, kernels run on the emulator. Where no GPU says which, NVRTC compiles
-    /// for `arch`. `cells` is how many a kernel computes at once, as far as that is known. And the device that it came to, and why there is no
+    /// for `arch`. `cells` is how many a kernel computes at once, as far as that is known, and `parts`
+    /// how many GPUs compute at once. And the device that it came to, and why there is no
     /// NVRTC.
     ///
     /// # Errors
     /// What was asked for cannot be used.
-    pub fn choose(given: Option<Device>, arch: &Arch, cells: u64) -> Result<(Self, Device, Option<Error>)> {
+    pub fn choose(
+        given: Option<Device>,
+        arch: &Arch,
+        cells: u64,
+        parts: usize,
+    ) -> Result<(Self, Device, Option<Error>)> {
         let (device, no_gpu) = Device::choose(given);
         let (device, compiler) = match (device, no_gpu) {
             (Device::Emulate | Device::Native, _) => (device, Some(Compiler::find()?)),
@@ -46,6 +54,10 @@ impl Tools {
             Device::Cuda(ordinal) => Some(Arc::new(Gpu::open(ordinal)?)),
             Device::Cpu | Device::Emulate | Device::Native => None,
         };
+        let others = match &gpu {
+            Some(first) => first.beside(parts)?,
+            None => Vec::new(),
+        };
         let nvrtc = nvrtc::find();
         let arch = gpu.as_ref().map_or(arch.to_string(), |gpu| gpu.arch());
         let settings = match device {
@@ -53,7 +65,7 @@ impl Tools {
             Device::Cpu | Device::Emulate | Device::Cuda(_) => Settings::suiting(cells.saturating_mul(AS_MANY)),
         };
         let emulator = compiler.map(|compiler| (compiler, settings));
-        Ok((Self { gpu, emulator, arch: nvrtc.is_ok().then_some(arch), keeps: true }, device, nvrtc.err()))
+        Ok((Self { gpu, others, emulator, arch: nvrtc.is_ok().then_some(arch), keeps: true }, device, nvrtc.err()))
     }
 
     /// A GPU alone.
