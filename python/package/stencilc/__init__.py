@@ -17,6 +17,7 @@ from . import _core
 from ._core import Bound, Cells, Mesh, __version__
 from ._errors import Diagnostic, Error
 from ._programs import Program, Run
+from ._reports import Fastest, Report, Tested, Testing, Tuning, Verification
 from ._stencils import Stencil
 from ._subjects import Field, Param
 from ._texts import Text
@@ -26,13 +27,19 @@ __all__ = [
     "Cells",
     "Diagnostic",
     "Error",
+    "Fastest",
     "Field",
     "Mesh",
     "Param",
     "Program",
+    "Report",
     "Run",
     "Stencil",
+    "Tested",
+    "Testing",
     "Text",
+    "Tuning",
+    "Verification",
     "__version__",
     "cells",
     "compile",

@@ -1,8 +1,9 @@
 """The extension module. What users see is in the modules beside it."""
 
 import os
+import pathlib
 from numpy.typing import NDArray
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union, final
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypedDict, Union, final
 
 __version__: str
 
@@ -33,6 +34,14 @@ class Subject:
     def params(self) -> List[Tuple[str, str, Union[float, int, bool, None], str]]: ...
     def cuda(self, how: How) -> str: ...
     def explain(self, options: List[str]) -> str: ...
+
+class Came(TypedDict):
+    text: str
+    data: str
+    notes: List[str]
+    diagnostics: List[_Told]
+    rendered: str
+    failure: Optional[Tuple[str, str, Optional[str]]]
 
 @final
 class How:
@@ -97,6 +106,10 @@ class Mesh:
     """A mesh."""
 
     @property
+    def path(self) -> pathlib.Path:
+        """The file that it was read from."""
+
+    @property
     def sets(self) -> Dict[str, int]:
         """How many elements each set has."""
 
@@ -116,6 +129,9 @@ class Cells:
     """A grid of cells that say which their neighbours are."""
 
     def __len__(self) -> int: ...
+    @property
+    def path(self) -> pathlib.Path:
+        """The file that it was read from."""
 
 def open(file: str) -> Text: ...
 def in_memory(text: str, name: str) -> Text: ...
@@ -123,6 +139,10 @@ def lend(own: Subject, given: Mapping[str, Any], how: How) -> Lending: ...
 def start(
     own: Subject, domain: Any, given: Mapping[str, Any], how: How, resumed: Optional[str]
 ) -> Run: ...
+def verify(own: Subject, options: List[str]) -> Came: ...
+def tune(own: Subject, options: List[str]) -> Came: ...
+def test(own: Subject, options: List[str]) -> Came: ...
+def test_all(text: Text, options: List[str]) -> Came: ...
 def read_mesh(path: Union[str, "os.PathLike[str]"]) -> Mesh: ...
 def read_cells(path: Union[str, "os.PathLike[str]"]) -> Cells: ...
 def command_line(words: Sequence[str]) -> int: ...

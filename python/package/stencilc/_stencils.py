@@ -37,6 +37,7 @@ class Stencil(Subject):
 
         What runs over a mesh, or on cells that stand in no rows, is given that first: `div(mesh, a=a)`. Its inputs are copied.
         """
+        self._alone()
         if place is not None or self.over is not None:
             return self._elsewhere(self._placed(place), given)
         lending, outputs, kind = self._lend(given)
@@ -56,6 +57,7 @@ class Stencil(Subject):
         """
         if self.over is not None:
             raise Error(f"`{self.name}` runs over a mesh, and holds its arrays by itself", "start it: `start(mesh, ...)`")
+        self._alone()
         lending, outputs, kind = self._lend(given)
         device = lending.device
         current = None if device is None else kind.stream(device)
@@ -64,6 +66,14 @@ class Stencil(Subject):
     def start(self, place: Any = None, /, **given: Any) -> Run:
         """The stencil as a program that calls it once; see `Program.start`."""
         return Program(self._core, self._options).start(place, **given)
+
+    def _alone(self) -> None:
+        """A call computes on arrays of one device."""
+        if self._options.get("gpus", 1) != 1:
+            raise Error(
+                f"`gpus` is for what is started, and `{self.name}` is called on arrays of one device",
+                "start it, `.start(...)`, or a program that calls it; or leave `gpus` out",
+            )
 
     def _lend(self, given: Mapping[str, Any]) -> Tuple[_core.Lending, Any, Kind]:
         plain, labels, kind, _ = self._plain(given)
