@@ -24,6 +24,7 @@ mod message;
 mod mistyped;
 mod new;
 mod output;
+pub mod pictures;
 mod print;
 mod profile;
 mod report;

@@ -7,7 +7,8 @@ use crate::audience::{Audience, Kept};
 use crate::explain::{self, Told};
 use crate::heard::{Heard, hearing};
 use crate::input::{self, Input};
-use crate::{test, tune, verify};
+use crate::tuned::{Sought, name_of_device};
+use crate::{test, tune, tuned, verify};
 use clap::Parser;
 use clap::error::ContextKind;
 pub use serde_json::Value;
@@ -15,6 +16,9 @@ use stencilc_compiler::diagnostic::{Diagnostic, Failure, Severity};
 use stencilc_compiler::plan::{Choices, Open};
 use stencilc_compiler::source::Source;
 use stencilc_compiler::text::shown;
+use stencilc_runtime::device::Platform;
+use stencilc_runtime::job::{self, Ready};
+use stencilc_runtime::tune::database::name_of;
 use stencilc_runtime::{Error, Result};
 
 /// The text of a file, with all that it imports: a path, or the name of a stencil that comes along.
@@ -157,6 +161,35 @@ pub fn choices(options: &[String]) -> Result<(Choices, Open)> {
     Ok(chosen)
 }
 
+/// The kernel for a stencil of a text on arrays in rows that `stencilc tune` has remembered, and notes of it; nothing if there is none
+/// that computes on them.
+pub fn tuned_kernel(source: &Source, sought: &job::Sought<'_>) -> (Option<Choices>, Vec<String>) {
+    let (found, Heard { notes, .. }) = hearing(|| {
+        let gpu = name_of_device(sought.device)?;
+        let of = Sought {
+            source: &source.text,
+            stencil: sought.stencil,
+            choices: sought.choices,
+            extents: sought.grid,
+            neighbours: None,
+        };
+        of.on(&gpu, |own| sought.fits(own))
+    });
+    (found, notes)
+}
+
+/// Takes the way to compute a program of a text that `stencilc tune` has remembered, if the job leaves it open which; gives notes of it.
+///
+/// # Errors
+/// The mesh lacks what the way needs.
+pub fn take_tuned(source: &Source, ready: &mut Ready, platform: &Platform) -> Result<Vec<String>> {
+    if !ready.is_open() || matches!(platform, Platform::Cpu) {
+        return Ok(Vec::new());
+    }
+    let (done, Heard { notes, .. }) = hearing(|| tuned::take(source, ready, name_of(&platform.facts())));
+    done.map(|()| notes)
+}
+
 /// What clap says, without what only a command line shows.
 fn not_understood(mut error: clap::Error) -> Error {
     // How to pass what was written as a value helps nobody here.
@@ -168,4 +201,40 @@ fn not_understood(mut error: clap::Error) -> Error {
         paragraphs.filter(|own| !own.starts_with("Usage:") && !own.starts_with("For more")).collect();
     let error = Error::call(message);
     if help.is_empty() { error } else { error.help(help.join("\n").trim_start_matches("tip: ").to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(text: &str) -> Source {
+        in_memory("-mean.stn", text).unwrap()
+    }
+
+    const TEXT: &str = "
+        stencil mean { in a; out b; b = 0.5 * (a[i-1] + a[i+1]) }
+        test \"a line stays\" { mean { a = 3*i }; expect b == 3*i }
+        test \"a square stays\" { mean { a = i*i }; expect b == i*i }
+    ";
+
+    #[test]
+    fn what_comes_of_a_text_in_memory_is_told_to_whoever_asks() {
+        let words = |words: &str| -> Vec<String> { words.split_whitespace().map(str::to_owned).collect() };
+        let came = done(Verb::Test { of: Some("mean") }, &source(TEXT), &words("--filter=line")).unwrap();
+        assert!(came.failure.is_none() && came.diagnostics.is_empty());
+        assert_eq!(came.text, "passed  mean: a line stays\nin all: 1 passed\n");
+        assert_eq!(came.data["tests"][0]["status"], "passed");
+        let came = done(Verb::Test { of: None }, &source(TEXT), &[]).unwrap();
+        assert_eq!(came.failure.map(|own| own.message), Some("1 of 2 tests failed".to_owned()));
+        assert_eq!((came.diagnostics.len(), &came.data["totals"]["failed"]), (1, &Value::from(1)));
+        let came = done(Verb::Test { of: Some("other") }, &source(TEXT), &[]).unwrap();
+        assert_eq!(came.failure.unwrap().message, "there is no test of `other` in `-mean.stn`");
+        assert_eq!(came.data, Value::Null);
+        let error = done(Verb::Tune, &source(TEXT), &words("--colour=red")).err().unwrap();
+        assert_eq!(error.message, "unexpected argument '--colour' found");
+        let wrong = done(Verb::Verify, &source("stencil s { in a; out b; b = c }"), &[]).err().unwrap();
+        assert!(wrong.message.contains("unknown name `c`"), "{wrong}");
+        let came = done(Verb::Tune, &source(TEXT), &words("--device=cpu")).unwrap();
+        assert!(came.failure.unwrap().message.starts_with("there is nothing to tune on the cpu"));
+    }
 }

@@ -20,6 +20,8 @@ pub struct How {
     pub levels: Option<usize>,
     /// On how many devices.
     gpus: Option<usize>,
+    /// Whether what was tuned is not taken.
+    pub untuned: bool,
     seed: u64,
     cast: bool,
     drawing: Option<Drawing>,
@@ -81,6 +83,7 @@ impl How {
                 self.gpus = Some(number.ok_or_else(|| no_value(&help))?);
             }
             "levels" => self.levels = Some(value.extract().map_err(|_| no_value("a number of levels"))?),
+            "untuned" => self.untuned = value.extract().map_err(|_| no_value("True or False"))?,
             "seed" => self.seed = value.extract().map_err(|_| no_value("a whole number from 0 on"))?,
             "cast" => self.cast = value.extract().map_err(|_| no_value("True or False"))?,
             "draw" => {
@@ -130,6 +133,6 @@ impl How {
 
     /// What tells it from others.
     pub fn key(&self) -> String {
-        format!("{:?} {:?} {}", self.device, self.precision, self.words.join(" "))
+        format!("{:?} {:?} {} {}", self.device, self.precision, self.untuned, self.words.join(" "))
     }
 }

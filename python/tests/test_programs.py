@@ -175,6 +175,55 @@ def test_inputs_are_drawn_where_that_is_asked_for() -> None:
     assert one["u"].shape == (2, 8, 9) and other["u"].shape == (1, 8, 9)
 
 
+def test_fields_are_drawn(tmp_path: pathlib.Path, fields: Any) -> None:
+    u, v = fields
+    run = stencilc.compile(WAVE).programs["wave"].using(device="cpu").start(u=u, v=v)
+    before = run.plot("u", tmp_path / "u.png")
+    assert (tmp_path / "u.png").read_bytes() == before.png == before._repr_png_() and before.png.startswith(b"\x89PNG\r\n")
+    assert "<stencilc picture of u: " in repr(before) and run.plot("u", level=1).png == before.png != run.plot("u", level=0).png
+    run.step(3)
+    assert run.plot("u").png != before.png
+    for call, words in [
+        (lambda: run.plot("w"), "`wave` has no field `w`"),
+        (lambda: run.plot("u", level=2), "`u` has no level 2\n  help: its levels are 0 to 1"),
+        (lambda: run.plot("u", level=-1), "`level` is a number from 0 on, not -1"),
+        (lambda: run.plot("u", level="top"), "`level` is a number, not 'top'"),
+        (lambda: run.plot("u", "u.jpg"), "ends in .png, not to `u.jpg`"),
+        (lambda: run.plot("u", tmp_path / "none" / "u.png"), "none"),
+    ]:
+        with pytest.raises(stencilc.Error) as error:
+            call()
+        assert words in told(error)
+    # As the command line draws it.
+    np.save(tmp_path / "u.npy", u)
+    np.save(tmp_path / "v.npy", v)
+    (tmp_path / "wave.stn").write_text(WAVE)
+    given = [f"--in={name}={tmp_path / name}.npy" for name in "uv"]
+    command(
+        "run", str(tmp_path / "wave.stn"), "--program", "wave", *given, "--set", "n=3", "--device", "cpu", f"--plot=u={tmp_path / 'c.png'}"
+    )
+    assert (tmp_path / "c.png").read_bytes() == run.plot("u").png
+
+
+def test_meshes_and_cells_are_drawn(tmp_path: pathlib.Path) -> None:
+    command("mesh", "make", "airfoil", "--size", "12x6", "-o", str(tmp_path / "airfoil.npz"))
+    command("grid", "make", "quadtree", "--size", "16x16", "-o", str(tmp_path / "quad.npz"))
+    mesh, cells = stencilc.mesh(tmp_path / "airfoil.npz"), stencilc.cells(tmp_path / "quad.npz")
+    run = stencilc.load("airfoil").programs["airfoil_flow"].using(device="cpu", draw=True).start(mesh, steps=1)
+    run.finish()
+    assert run.plot("q.1").png.startswith(b"\x89PNG") and run.plot("q.1").png != run.plot("q.0").png
+    for name, words in [("q", "`q` has 4 parts, and one is drawn"), ("q.7", "`q` has no part `7`"), ("rms", "`rms` cannot be drawn")]:
+        with pytest.raises(stencilc.Error) as error:
+            run.plot(name)
+        assert words in told(error)
+    s = stencilc.compile("stencil s { in a; out b; b = 0.5 * (a[i-1] + a[i+1]) }").stencil.using(device="cpu", draw=True, levels=2)
+    started = s.start(cells)
+    with pytest.raises(stencilc.Error) as error:
+        started.plot("b")
+    assert "`b` has no value yet" in told(error)
+    assert started.finish().plot("b").png.startswith(b"\x89PNG")
+
+
 def test_any_thread_may_ask_a_run(fields: Any) -> None:
     u, v = fields
     run = stencilc.compile(WAVE).programs["wave"].using(device="cpu").start(u=u, v=v, n=60)

@@ -106,6 +106,59 @@ def test_what_is_tuned_is_the_fastest_and_is_remembered(tmp_path: pathlib.Path, 
     assert capfd.readouterr() == ("", "")
 
 
+@needs_compiler
+def test_what_was_tuned_is_taken_by_later_calls(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("STENCILC_TUNED", str(tmp_path))
+    phi = np.random.default_rng(3).random((3, 16, 20))
+    laplap = stencilc.compile(LAPLAP).using(device="native")
+    usual = laplap.bind(phi=phi)
+    assert usual.notes == []
+    (fastest,) = laplap.tune((3, 16, 20), budget=0.1, access="idxvar", storage="regular", blocks="32x2x1").fastest
+    again = stencilc.compile(LAPLAP).using(device="native")
+    tuned = again.bind(phi=phi)
+    (note,) = tuned.notes
+    # What one has without a search is measured, too, and may be the fastest.
+    assert note.startswith("tuned for ") and fastest.options.split(" --precision")[0] in note and "(using(untuned=True) takes" in note
+    np.testing.assert_array_equal(tuned(), usual())
+    assert again.using(untuned=True).bind(phi=phi).notes == []
+    assert again.using(access="rows").bind(phi=phi).notes == []
+    assert again.using(device="cpu").bind(phi=phi).notes == []
+    assert again.bind(phi=np.zeros((30, 160, 200))).notes == []
+    # What does not compute on arrays as they lie is not taken, and that is noted.
+    assert fastest.kept is not None
+    kept = pathlib.Path(fastest.kept)
+    assert kept.read_text().count('"storage": "regular"') == 1
+    kept.write_text(kept.read_text().replace('"storage": "regular"', '"storage": "compressed"').replace('"rows"', '"naive"'))
+    other = stencilc.compile(LAPLAP).using(device="native").bind(phi=phi)
+    assert len(other.notes) == 1 and other.notes[0].startswith("what was tuned is not taken: ")
+    np.testing.assert_array_equal(other(), usual())
+
+
+@needs_compiler
+def test_what_was_tuned_is_taken_by_later_runs(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("STENCILC_TUNED", str(tmp_path))
+    u, v = np.random.default_rng(5).random((2, 2, 16, 20))
+    wave = stencilc.compile(WAVE).programs["wave"].using(device="native")
+    usual = wave.start(u=u, v=v)
+    assert usual.notes == []
+    (plan,) = wave.tune((2, 16, 20), budget=0.1, fuse="separate", access="idxvar", storage="regular", blocks="32x2x1").fastest
+    for gpus in (1, 2):
+        run = wave.using(gpus=gpus).start(u=u, v=v)
+        (note,) = run.notes
+        assert note.startswith("tuned for ") and plan.options in note and "(using(untuned=True) takes the usual plan)" in note
+        np.testing.assert_array_equal(run.finish()["u"], usual.finish()["u"])
+    assert wave.using(untuned=True).start(u=u, v=v).notes == [] == wave.using(device="cpu").start(u=u, v=v).notes
+    command("mesh", "make", "airfoil", "--size", "12x6", "-o", str(tmp_path / "airfoil.npz"))
+    mesh = stencilc.mesh(tmp_path / "airfoil.npz")
+    mean = stencilc.compile(OVER).stencils["mean"].using(device="native")
+    a = np.arange(72.0)
+    expected = mean(mesh, a=a)
+    mean.tune(mesh, budget=0.1)
+    run = mean.start(mesh, a=a)
+    assert any(own.startswith("tuned for ") for own in run.notes)
+    np.testing.assert_array_equal(run.finish()["b"], expected)
+
+
 def test_tests_are_run() -> None:
     text = stencilc.compile(TESTED, name="tested.stn")
     report = text.test()
@@ -159,6 +212,7 @@ def test_wrong_calls_are_told(laplap: stencilc.Text, tmp_path: pathlib.Path, mon
         (lambda: airfoil.stencils["res_calc"].verify(), "a mesh, `stencilc.mesh(path)`, first"),
         (lambda: wave.using(gpus=2).verify((3, 9, 11)), "`gpus` is for what is started"),
         (lambda: wave.using(gpus=2).tune((3, 9, 11)), "`gpus` is for what is started"),
+        (lambda: laplap.using(untuned="no"), "no is no value for `untuned`"),
         (lambda: laplap.tune((3, 9, 11), device="cpu"), "there is nothing to tune on the cpu"),
         (lambda: laplap.tune((3, 9, 11), budget=-1), "budget"),
         (lambda: laplap.tune((3, 9, 11), budget="long"), "budget"),

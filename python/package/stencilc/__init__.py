@@ -16,7 +16,7 @@ from typing import List, Union
 from . import _core
 from ._core import Bound, Cells, Mesh, __version__
 from ._errors import Diagnostic, Error
-from ._programs import Program, Run
+from ._programs import Picture, Program, Run
 from ._reports import Fastest, Report, Tested, Testing, Tuning, Verification
 from ._stencils import Stencil
 from ._subjects import Field, Param
@@ -31,6 +31,7 @@ __all__ = [
     "Field",
     "Mesh",
     "Param",
+    "Picture",
     "Program",
     "Report",
     "Run",

@@ -69,6 +69,7 @@ _WORDS: List[Tuple["re.Pattern[str]", Union[str, Callable[["re.Match[str]"], str
     (re.compile(r"--grid NIxNJxNK \(halo included\)"), "the shape of its arrays, (nk, nj, ni), first"),
     (re.compile(r"the same --(grid|mesh|levels)"), r"the same \1"),
     (re.compile(r"--grid NIxNJxNK"), "the shape of its arrays, (nk, nj, ni)"),
+    (re.compile(r"write the numbers with --out"), "take the numbers, `run[name]`"),
     (re.compile(r"write it with --out \S+"), "it is what a call returns, and what a run is asked for by `run[name]`"),
     (re.compile(r"--draw=([\w,]+)"), lambda found: f"using(draw={found.group(1).split(',')!r})"),
     (re.compile(r"--draw\b"), "using(draw=True)"),
@@ -92,6 +93,11 @@ def in_python(text: str) -> str:
     for pattern, words in _WORDS:
         text = pattern.sub(words, text)
     return text
+
+
+def noted(text: str) -> str:
+    """A note of a kernel, which is named by options of the command line."""
+    return text.replace("(--untuned takes", "(using(untuned=True) takes")
 
 
 def made(

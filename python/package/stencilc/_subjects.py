@@ -81,7 +81,7 @@ class Subject:
         `device` is "cpu" (the interpreter), "native" or "emulate" (kernels on the CPU, compiled by a C++ compiler), "cuda" or
         "cuda:1"; `precision` "f32" or "f64", where no array decides it; `dims` says what a DataArray's dimensions are called, as
         `dict(i="lon", j="lat", k="level")`. `levels`, `draw`, `seed`, `cast` and `gpus` are for what is started; `gpus` says on how many
-        GPUs it runs, from that of `device` on, or in how many parts on the CPU: the bits are the same. All others choose the kernel, as
+        GPUs it runs, from that of `device` on, or in how many parts on the CPU: the bits are the same. What `tune` has found is taken, unless `untuned=True`. All others choose the kernel, as
         the options of `stencilc run` do: `using(access="tile", tile=(2, 4), block=(128, 2, 1))`.
         """
         return type(self)(self._core, {**self._options, **options})

@@ -24,7 +24,7 @@ use stencilc_compiler::ir::program::{Action, Program};
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Field, FieldId, Handle, Precision, Stencil};
 use stencilc_compiler::kernel::Meaning;
-use stencilc_compiler::plan::{Choices, KnownGrid, plan, prepare};
+use stencilc_compiler::plan::{Choices, KnownGrid, Open, Plan, plan, prepare};
 use stencilc_compiler::storage::Layout;
 use stencilc_compiler::storage::fastest::Fastest;
 use stencilc_compiler::storage::fields::Fields;
@@ -115,6 +115,19 @@ impl Job {
     /// device's, are not to be written, overlap, or lie in another way than kernels can read; parameters without a value; a device that is
     /// not there. A program, and what runs over a mesh, holds its arrays by itself: [`Job::start`].
     pub fn call<'a>(self, arrays: Arrays<'a>) -> Result<Call<'a>> {
+        self.call_by(arrays, |_| None)
+    }
+
+    /// The same; where the job leaves it open which kernel computes, it is asked for one that is better than the usual: what it names is
+    /// taken if it computes on such arrays.
+    ///
+    /// # Errors
+    /// Those of [`Job::call`].
+    pub fn call_by<'a>(
+        self,
+        arrays: Arrays<'a>,
+        choose: impl FnOnce(&Sought<'_>) -> Option<Choices>,
+    ) -> Result<Call<'a>> {
         let (stencil, choices, given) = self.called()?;
         let precision = choices.precision;
         let lending = Lending::new(&stencil, arrays)?;
@@ -123,6 +136,14 @@ impl Job {
         let region = analysis::region(&stencil, precision, grid, None, &params)?;
         let device = Device::choose(self.device).0;
         let apart = lending.check(&stencil, precision, grid, device)?;
+        let fits = |own: &Choices| {
+            Chosen { stencil: &stencil, choices: own, grid, region: &region, apart, params: &params }.plan().map(drop)
+        };
+        let sought = Sought { stencil: &stencil.name, choices: &choices, grid, device, fits: &fits };
+        let choices = match self.how.open {
+            Open::Kernel => choose(&sought).unwrap_or(choices),
+            Open::Storage | Open::Nothing => choices,
+        };
         let chosen = Chosen { stencil: &stencil, choices: &choices, grid, region: &region, apart, params: &params };
         let cells = grid.count().saturating_mul(CALLS);
         let how = match super::opened(device, cells, self.stream)? {
@@ -331,6 +352,29 @@ fn only_stencil(program: &Program) -> Option<&Stencil> {
     }
 }
 
+/// A kernel for arrays that are lent is sought.
+pub struct Sought<'a> {
+    /// Of which stencil.
+    pub stencil: &'a str,
+    /// The usual one.
+    pub choices: &'a Choices,
+    /// The grid.
+    pub grid: Grid,
+    /// What it is to run on.
+    pub device: Device,
+    fits: &'a dyn Fn(&Choices) -> Result<()>,
+}
+
+impl Sought<'_> {
+    /// Whether a kernel computes on these arrays.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn fits(&self, choices: &Choices) -> Result<()> {
+        (self.fits)(choices)
+    }
+}
+
 /// What a kernel is made for.
 struct Chosen<'a> {
     stencil: &'a Stencil,
@@ -342,9 +386,9 @@ struct Chosen<'a> {
 }
 
 impl Chosen<'_> {
-    /// Makes the kernel, which is one for any grid.
-    fn ready<M: Build>(&self, machine: &M, lending: &Lending) -> Result<Ready<M>> {
-        let &Self { stencil, choices, grid, region, apart, params } = self;
+    /// Plans the kernel, which is one for any grid.
+    fn plan(&self) -> Result<Plan> {
+        let &Self { stencil, choices, grid, region, apart, .. } = self;
         if choices.storage != Choices::default().storage || choices.fields != Fields::Soa || choices.checked {
             return Err(Error::call(
                 "arrays that are lent are plain arrays in rows: no other storage computes on them",
@@ -371,7 +415,7 @@ impl Chosen<'_> {
             Fastest::Levels => far(places, outer),
         };
         let choices = Choices { fastest, wide: choices.wide || last > i32::MAX as u128, ..choices.clone() };
-        let mut plan = plan(stencil, &choices, None)?;
+        let plan = plan(stencil, &choices, None)?;
         let columns = [region.i.len(), region.j.len()];
         if let Some(axis) = (0..2).find(|&axis| columns[axis] < plan.tile.columns[axis] as usize) {
             let (least, own) = (plan.tile.columns[axis], columns[axis]);
@@ -381,6 +425,13 @@ impl Chosen<'_> {
             ))
             .help("give a larger grid, or another strategy"));
         }
+        Ok(plan)
+    }
+
+    /// Makes the kernel.
+    fn ready<M: Build>(&self, machine: &M, lending: &Lending) -> Result<Ready<M>> {
+        let &Self { stencil, grid, region, apart: Apart { outer, row, .. }, params, .. } = self;
+        let mut plan = self.plan()?;
         let known = KnownGrid {
             grid,
             adjacency: None,

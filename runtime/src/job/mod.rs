@@ -77,7 +77,7 @@ use crate::mesh::Mesh;
 use crate::mesh::order::Ordering;
 use crate::mesh::program as over;
 use crate::program::plan::ProgramPlan;
-pub use call::{Call, Lacking};
+pub use call::{Call, Lacking, Sought};
 pub use elsewhere::Elsewhere;
 pub use lending::Arrays;
 pub use ready::{Checked, Ready};
