@@ -273,6 +273,12 @@ impl Subject {
         Ok(self.parameters().map(one).collect())
     }
 
+    /// The text that it stands in.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.source.text
+    }
+
     /// The CUDA of a stencil on a grid, with its launcher.
     fn cuda(&self, py: Python<'_>, how: &How) -> PyResult<String> {
         let (choices, _) = how.kernel();

@@ -10,6 +10,7 @@ from ._arrays import Kind
 from ._errors import Error
 from ._programs import Program, Run
 from ._subjects import Subject
+from ._torch import operator
 
 
 class Stencil(Subject):
@@ -26,6 +27,19 @@ class Stencil(Subject):
     def cuda(self) -> str:
         """The CUDA of its kernel, with its launcher."""
         return self._core.cuda(self._how)
+
+    @property
+    def torch(self) -> Any:
+        """The stencil as an operator of torch's (`torch.library.custom_op`), which programs that `torch.compile` compiles call:
+
+            smooth = stencilc.load("laplap").stencil.torch
+            f = torch.compile(lambda phi: smooth(phi).relu())
+
+        It takes the fields that are read, in the order declared, then parameters by their names, and gives new arrays, of an `inout` field,
+        too: a tensor, or a tuple of several.
+        """
+        self._alone()
+        return operator(self, self._options, self._core.text)
 
     def __call__(self, place: Any = None, /, **given: Any) -> Any:
         """Computes it, and gives its output, or a named tuple of several.

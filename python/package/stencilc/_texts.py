@@ -120,6 +120,11 @@ class Text:
         return self.stencil.params
 
     @property
+    def torch(self) -> Any:
+        """See `Stencil.torch`."""
+        return self.stencil.torch
+
+    @property
     def cuda(self) -> str:
         """The CUDA of its only stencil."""
         return self.stencil.cuda
