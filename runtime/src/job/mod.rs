@@ -62,6 +62,7 @@
 
 mod call;
 mod elsewhere;
+mod kernel;
 mod lending;
 mod prints;
 mod ready;
@@ -77,8 +78,9 @@ use crate::mesh::Mesh;
 use crate::mesh::order::Ordering;
 use crate::mesh::program as over;
 use crate::program::plan::ProgramPlan;
-pub use call::{Call, Lacking, Sought};
+pub use call::{Call, Lacking};
 pub use elsewhere::Elsewhere;
+pub use kernel::Sought;
 pub use lending::Arrays;
 pub use ready::{Checked, Ready};
 pub use run::Run;
