@@ -85,6 +85,21 @@ def test_programs_and_meshes_are_verified(tmp_path: pathlib.Path) -> None:
 
 
 @needs_compiler
+def test_what_proves_nothing_is_an_error(laplap: stencilc.Text) -> None:
+    how = dict(device="emulate", storage="regular", precision="f64")
+    with pytest.raises(stencilc.Error) as error:
+        laplap.verify((3, 9, 11), access="shared", **how)
+    shown = told(error)
+    assert error.value.fault == "check" and "refused 1: `shared` access" in shown and "nothing was compared: 1 combination" in shown
+    endless = stencilc.compile("stencil s { in a; out b; b = a / 0 - a / 0 }")
+    with pytest.raises(stencilc.Error) as error:
+        endless.verify((3, 9, 11), access="naive", **how)
+    shown = told(error)
+    assert error.value.fault == "check" and shown.splitlines()[-1] == "1 of 1 combination failed"
+    assert "s f64 11x9x3: 1 failed" in shown and "297 of the 297 values of `b` are not finite" in shown
+
+
+@needs_compiler
 def test_what_is_tuned_is_the_fastest_and_is_remembered(tmp_path: pathlib.Path, monkeypatch: Any, capfd: Any) -> None:
     monkeypatch.setenv("STENCILC_TUNED", str(tmp_path))
     laplap = stencilc.compile(LAPLAP, name="laplap.stn").using(device="native")
@@ -130,7 +145,8 @@ def test_what_was_tuned_is_taken_by_later_calls(tmp_path: pathlib.Path, monkeypa
     assert kept.read_text().count('"storage": "regular"') == 1
     kept.write_text(kept.read_text().replace('"storage": "regular"', '"storage": "compressed"').replace('"rows"', '"naive"'))
     other = stencilc.compile(LAPLAP).using(device="native").bind(phi=phi)
-    assert len(other.notes) == 1 and other.notes[0].startswith("what was tuned is not taken: ")
+    (note,) = other.notes
+    assert note.startswith("what was tuned is not taken: ") and "no other storage" in note and "Job::" not in note
     np.testing.assert_array_equal(other(), usual())
 
 

@@ -97,6 +97,7 @@ def in_python(text: str) -> str:
 
 def noted(text: str) -> str:
     """A note of a kernel, which is named by options of the command line."""
+    text = re.sub(r", or(?: take)? `Job::start`, which [^;)]*", "", text)
     return text.replace("(--untuned takes", "(using(untuned=True) takes")
 
 
