@@ -2,6 +2,7 @@
 //! for whoever else hands the words of a call on; [`texts`] is what it knows of texts, for callers that hold them in memory.
 
 mod args;
+mod audience;
 mod bench;
 mod build;
 mod check;
@@ -13,6 +14,7 @@ mod emit;
 mod exhausted;
 mod explain;
 mod grid;
+mod heard;
 mod input;
 mod kernel;
 mod line;
@@ -22,6 +24,7 @@ mod message;
 mod mistyped;
 mod new;
 mod output;
+pub mod pictures;
 mod print;
 mod profile;
 mod report;

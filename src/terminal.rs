@@ -3,6 +3,7 @@
 //! Names of files and texts of others can hold anything, so whatever is text is [`shown`] on its way out: a screen gets no
 //! control character, and nothing that changes the order of letters, but line ends, tabs and our own colours.
 
+use crate::heard::hears;
 use crate::message::Message;
 use clap::builder::styling::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -82,8 +83,11 @@ pub fn ascii_controls(json: &str) -> String {
     safe
 }
 
-/// Says something on stderr. That it may not arrive is no reason to stop.
+/// Says something on stderr, or to whoever hears this thread. That it may not arrive is no reason to stop.
 fn say(style: Style, word: &str, message: &str) {
+    if hears(|heard| heard.notes.push(shown(message).into_owned())) {
+        return;
+    }
     // A further line stands back, so that a name with a line end in it cannot pass for another message.
     let mut lines = shown(message).into_owned();
     if lines.contains('\n') {
@@ -145,6 +149,9 @@ pub fn note(message: &str) {
 
 /// Shows diagnostics with their places.
 pub fn diagnostics(diagnostics: &[Diagnostic], source: &Source) {
+    if hears(|heard| heard.diagnostics.extend_from_slice(diagnostics)) {
+        return;
+    }
     let told = diagnostics.iter().map(|diagnostic| Message::new(diagnostic, source));
     TOLD.lock().unwrap_or_else(PoisonError::into_inner).extend(told);
     let _ = write!(anstream::stderr(), "{}", diagnostic::render(diagnostics, source, true));

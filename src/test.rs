@@ -1,6 +1,7 @@
 //! `stencilc test`: runs the tests that stand in stencil files, on grids and over meshes.
 
 use crate::args;
+use crate::audience::Audience;
 use crate::input::{self, Input};
 use crate::terminal;
 use serde::Serialize;
@@ -167,26 +168,29 @@ struct Part {
 /// One fails, there is none, or something is wrong with a file.
 pub fn test(args: &Args, json: bool) -> Result<()> {
     let inputs = args.files.iter().map(|file| input::load(file)).collect::<Result<Vec<Input>>>()?;
-    let chosen = choose(args, &inputs)?;
+    tested(args, &inputs, None, &mut Audience::of_stdout(json))
+}
+
+/// Runs the tests of texts that were read: all that are asked for, or of these those of one stencil or program.
+///
+/// # Errors
+/// As [`test`].
+pub fn tested(args: &Args, inputs: &[Input], of: Option<&str>, audience: &mut Audience) -> Result<()> {
+    let chosen = choose(args, inputs, of)?;
     let mesh = given_mesh(args, &chosen)?;
     let mut cases = Vec::new();
     for (input, test) in chosen {
         let (case, diagnostics) = run_one(args, input, test, mesh.as_ref())?;
-        if !json {
-            let word = if case.status == Status::Passed { "passed" } else { "failed" };
-            terminal::print(&format!("{word}  {}: {}\n", case.stencil, case.title))?;
-        }
+        let word = if case.status == Status::Passed { "passed" } else { "failed" };
+        audience.text(|| format!("{word}  {}: {}\n", case.stencil, case.title))?;
         terminal::diagnostics(&diagnostics, &input.source);
         cases.push(case);
     }
     let failed = cases.iter().filter(|case| case.status == Status::Failed).count();
     let passed = cases.len() - failed;
-    if json {
-        terminal::json(&json!({ "tests": cases, "totals": { "passed": passed, "failed": failed } }))?;
-    } else {
-        let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-        terminal::print(&format!("in all: {passed} passed{failures}\n"))?;
-    }
+    audience.data(|| json!({ "tests": cases, "totals": { "passed": passed, "failed": failed } }))?;
+    let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+    audience.text(|| format!("in all: {passed} passed{failures}\n"))?;
     match failed {
         0 => Ok(()),
         failed => Err(Error::check(format!("{failed} of {} failed", terminal::count(cases.len(), "test")))),
@@ -209,17 +213,19 @@ fn given_mesh(args: &Args, chosen: &[(&Input, Any)]) -> Result<Option<Mesh>> {
     mesh::load(path).map(Some)
 }
 
-/// The tests that are asked for, in the order of the text: at least one.
-fn choose<'a>(args: &Args, inputs: &'a [Input]) -> Result<Vec<(&'a Input, Any<'a>)>> {
+/// The tests that are asked for, of a stencil or program if one is named, in the order of the text: at least one.
+fn choose<'a>(args: &Args, inputs: &'a [Input], of: Option<&str>) -> Result<Vec<(&'a Input, Any<'a>)>> {
     let mut all: Vec<(&Input, Any)> = Vec::new();
     for input in inputs {
         let mut own: Vec<Any> = input.tests.iter().map(Any::OnGrid).collect();
         own.extend(input.mesh_tests.iter().map(Any::OverMesh));
         own.sort_by_key(|test| test.span().start);
-        all.extend(own.into_iter().map(|test| (input, test)));
+        let is_of = |test: &Any| of.is_none_or(|name| test.subject().0 == name);
+        all.extend(own.into_iter().filter(is_of).map(|test| (input, test)));
     }
     if all.is_empty() {
-        return Err(Error::input(format!("there is no test in `{}`", args.files.join("`, `"))).help(
+        let of = of.map_or(String::new(), |name| format!("of `{name}` "));
+        return Err(Error::input(format!("there is no test {of}in `{}`", args.files.join("`, `"))).help(
             "write one beside the stencil: `test \"...\" { laplap { phi = 2*i }; expect abs(res) < 1e-12 }`; \
              `stencilc test --help` shows more",
         ));

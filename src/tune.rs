@@ -9,6 +9,7 @@ use crate::args::given::Names;
 use crate::args::mesh::MeshArgs;
 use crate::args::method::MethodArgs;
 use crate::args::shapes::Shapes;
+use crate::audience::Audience;
 use crate::bench::mesh::Subject as OverMesh;
 use crate::bench::{open, table, with_kernels};
 use crate::input::{self, Input};
@@ -100,28 +101,35 @@ struct Done {
 /// No kernel works, or one differs from the interpreter; or something is wrong with the file, the call, the grid or the
 /// device, or what was found cannot be kept.
 pub fn tune(args: &Args, json: bool) -> Result<()> {
+    tuned(args, &input::load(&args.search.0.file)?, &mut Audience::of_stdout(json))
+}
+
+/// Tunes what is meant of a text that was read.
+///
+/// # Errors
+/// As [`tune`].
+pub fn tuned(args: &Args, input: &Input, audience: &mut Audience) -> Result<()> {
     let kernels = &args.search.0;
-    let input = input::load(&kernels.file)?;
     let (program, stencil) = (args.of_program.program.as_deref(), kernels.stencil.as_deref());
-    if let Some(subject) = OverMesh::of(&input, program, stencil, false)? {
-        return mesh::tune(args, &input, &subject, json);
+    if let Some(subject) = OverMesh::of(input, program, stencil, false)? {
+        return mesh::tune(args, input, &subject, audience);
     }
     args.of_mesh.refuse()?;
     if let Some(program) = input.program(program, stencil)? {
-        return program::tune(args, &input, program, json);
+        return program::tune(args, input, program, audience);
     }
     let stencil = input.stencil(kernels.stencil.as_deref())?;
     args.names.refuse_of_programs(&stencil.name)?;
     let platform = open(args.device()?)?;
     let machine = platform.facts();
-    let memory = args.memory(&machine, &stencil.name, &input)?;
+    let memory = args.memory(&machine, &stencil.name, input)?;
     let mut told = BTreeSet::new();
     let mut all = Vec::new();
     for precision in kernels.precisions() {
         input.warn_of_numbers(stencil, precision);
         let choices = kernels.choices(&args.blocks, precision)?;
         for grid in &kernels.grids(&platform)? {
-            let problem = kernels.problem(&input, stencil, precision, grid)?;
+            let problem = kernels.problem(input, stencil, precision, grid)?;
             kernels.tell_drawn(&problem, &mut told);
             let case = Case::new(problem, &platform, args.method.method())?;
             let subject = case.subject(&kernels.file, &input.source.text, grid.name.clone(), kernels.seed);
@@ -132,16 +140,14 @@ pub fn tune(args: &Args, json: bool) -> Result<()> {
             let of = |row| Entry::of_row(&done.subject, &machine, row, done.among, done.tuned.found.tried);
             let entry = done.winner().filter(|_| !done.has_none()).and_then(of);
             done.kept = memory.keep(entry)?;
-            if !json && !done.has_none() {
-                terminal::print(&done.text(&machine, &case, args))?;
+            if !done.has_none() {
+                audience.text(|| done.text(&machine, &case, args))?;
             }
             all.push(done);
         }
     }
-    if json {
-        let cases: Vec<Value> = all.iter().map(Done::as_json).collect();
-        terminal::json(&json!({ "machine": machine, "cases": cases }))?;
-    }
+    let cases = || all.iter().map(Done::as_json).collect::<Vec<Value>>();
+    audience.data(|| json!({ "machine": machine, "cases": cases() }))?;
     match all.iter().map(|done| done.tuned.swept.failed().count()).sum() {
         0 => all.iter().find(|done| done.has_none()).map_or(Ok(()), |done| Err(nothing_found(done))),
         failed => Err(Error::check(format!("{} failed", terminal::count(failed, "kernel")))),

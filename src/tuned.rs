@@ -2,15 +2,31 @@
 
 use crate::args::mesh::MeshArgs;
 use crate::args::program::PlanArgs;
+use crate::run::mesh::way;
 use crate::terminal;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::plan::Choices;
-use stencilc_runtime::bench::hash;
+use stencilc_compiler::source::Source;
+use stencilc_runtime::bench::{hash, hash_of_neighbours};
 use stencilc_runtime::cuda::devices;
+use stencilc_runtime::device::processor;
+use stencilc_runtime::job::{Checked, Ready};
+use stencilc_runtime::mesh::program::MeshProblem;
+use stencilc_runtime::program::ProgramProblem;
 use stencilc_runtime::program::measure::candidates;
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan};
-use stencilc_runtime::tune::database::{Database, Hit, Wanted};
-use stencilc_runtime::{Error, Result};
+use stencilc_runtime::tune::database::{Database, EMULATOR, For, Hit, Wanted};
+use stencilc_runtime::{Device, Error, Result};
+
+/// What the device is called for which something was tuned; the interpreter has nothing to tune.
+pub fn name_of_device(device: Device) -> Option<String> {
+    match device {
+        Device::Cpu => None,
+        Device::Emulate => Some(EMULATOR.to_owned()),
+        Device::Native => Some(processor()),
+        Device::Cuda(ordinal) => Some(devices().into_iter().find(|device| device.ordinal == ordinal)?.name),
+    }
+}
 
 /// The most steps of a loop that one kernel computes.
 const STEPS: usize = 16;
@@ -49,9 +65,11 @@ impl Sought<'_> {
         let hits = self.hits(|database, wanted| Ok(database.find(gpu, wanted)?.into_iter().collect()));
         let Hit { gpu, entry } = hits.into_iter().next()?;
         let choices = self.own(&entry.choices);
+        // Of a stencil by itself there is a kernel, and no plan.
+        let known = entry.plan.as_ref()?;
         let steps: Vec<usize> = (1..=STEPS).collect();
         let plans = candidates(&PlanKind::ALL, &steps, std::slice::from_ref(&choices), true);
-        let named = |plan: &ProgramPlan| entry.plan.as_ref().is_some_and(|known| *known == plan.to_string());
+        let named = |plan: &ProgramPlan| *known == plan.to_string();
         let Some(plan) = plans.into_iter().find(named) else {
             let error = Error::input(format!("this program has no plan `{}` any more", entry.options));
             not_taken(&error.help("tune again"));
@@ -129,6 +147,44 @@ impl Sought<'_> {
         terminal::note(&format!("tuned for {gpu} and {grid}: {options} (--untuned takes the usual kernel)"));
         Some(choices)
     }
+}
+
+/// The plan of a program on a grid that was tuned on GPUs of one name. It is told that it is taken.
+pub fn plan(source: &Source, problem: &ProgramProblem, choices: &Choices, gpu: &str) -> Option<ProgramPlan> {
+    let stencil = &problem.staged.program.name;
+    let neighbours = problem.adjacency.as_deref().map(hash_of_neighbours);
+    let sought = Sought { source: &source.text, stencil, choices, extents: problem.outer.grid, neighbours };
+    sought.plan_on(gpu, |plan| plan.check(problem))
+}
+
+/// How what runs over a mesh is computed, as it was tuned on GPUs of one name. It is told that it is taken.
+pub fn over_mesh(source: &Source, problem: &MeshProblem, gpu: &str) -> Option<(MeshArgs, PlanArgs)> {
+    let For { stencil, precision, extents, neighbours, .. } = For::mesh(problem, String::new());
+    let choices = Choices { precision, ..Choices::default() };
+    Sought { source: &source.text, stencil: &stencil, choices: &choices, extents, neighbours }.over_mesh_on(gpu)
+}
+
+/// Lets a job be computed as it was tuned on GPUs of one name, if it was.
+///
+/// # Errors
+/// The mesh lacks what that needs.
+pub fn take(source: &Source, ready: &mut Ready, gpu: &str) -> Result<()> {
+    match ready.checked.clone() {
+        Checked::Grid(problem) => {
+            let plan = plan(source, &problem, ready.choices(), gpu);
+            // What is fast on one may suit no part.
+            if let Some(plan) = plan.filter(|plan| ready.parts() == 1 || plan.suits_parts()) {
+                ready.plan(plan);
+            }
+        }
+        Checked::Mesh(problem) => {
+            if let Some((of_mesh, plan)) = over_mesh(source, &problem, gpu) {
+                let (choices, ordered) = way(&of_mesh, &plan, &problem)?;
+                ready.over_mesh(choices, ordered.ordering);
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Sought<'_> {

@@ -9,6 +9,7 @@ mod totals;
 use crate::args::given::Names;
 use crate::args::mesh::MeshArgs;
 use crate::args::{self, ARCH, Chosen, GridArg, LaunchArgs, PRECISIONS, Pair, ShareArgs, VariantArgs};
+use crate::audience::Audience;
 use crate::drawn::refuse_of_grids;
 use crate::input::{self, Input};
 use crate::terminal::{self, Progress};
@@ -87,7 +88,15 @@ pub struct Args {
 /// A kernel differs from the interpreter; or something is wrong with a file, the call or the device.
 pub fn verify(args: &Args, json: bool) -> Result<()> {
     let inputs = args.files.iter().map(|file| input::load(file)).collect::<Result<Vec<Input>>>()?;
-    let subjects = args.subjects(&inputs)?;
+    verified(args, &inputs, &mut Audience::of_stdout(json))
+}
+
+/// Verifies what is meant of texts that were read.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verified(args: &Args, inputs: &[Input], audience: &mut Audience) -> Result<()> {
+    let subjects = args.subjects(inputs)?;
     args.check(&subjects)?;
     let [of_stencils, of_programs] = args.grids()?;
     let cells = of_programs.iter().map(|own| own.chosen.grid.map_or(0, Grid::count)).max().unwrap_or(0);
@@ -106,9 +115,7 @@ pub fn verify(args: &Args, json: bool) -> Result<()> {
                 progress.aside(|| task.input.warn_of_numbers(stencil, task.precision));
             }
             let case = task.verify(means)?;
-            if !json {
-                progress.aside(|| terminal::print(&case.text(args)))?;
-            }
+            progress.aside(|| audience.text(|| case.text(args)))?;
             cases.push(case);
         }
         if let Some(task) = tasks.first() {
@@ -116,7 +123,7 @@ pub fn verify(args: &Args, json: bool) -> Result<()> {
         }
     }
     drop(progress);
-    report(&cases, device, json)
+    report(&cases, device, audience)
 }
 
 /// Says what kernels are compiled by and run on, where that is not a GPU.
@@ -287,37 +294,36 @@ impl On {
 ///
 /// # Errors
 /// Something failed, or nothing was compared.
-fn report(cases: &[Case], device: Device, json: bool) -> Result<()> {
+fn report(cases: &[Case], device: Device, audience: &mut Audience) -> Result<()> {
     let mut totals = Totals::default();
     cases.iter().for_each(|case| totals.add(case.ways.verdicts(), case.error.is_some()));
-    if json {
-        #[derive(Serialize)]
-        struct Report<'a> {
-            device: String,
-            cases: Vec<&'a Case>,
-            programs: Vec<&'a Case>,
-            meshes: Vec<&'a Case>,
-            programs_over_meshes: Vec<&'a Case>,
-            totals: &'a Totals,
-        }
-        let of = |over_mesh: bool, is_program: bool| -> Vec<&Case> {
-            let own = |case: &&Case| (case.mesh.is_some(), case.program.is_some()) == (over_mesh, is_program);
-            cases.iter().filter(own).collect()
-        };
-        terminal::json(&Report {
-            device: device.to_string(),
-            cases: of(false, false),
-            programs: of(false, true),
-            meshes: of(true, false),
-            programs_over_meshes: of(true, true),
-            totals: &totals,
-        })?;
-    } else {
+    #[derive(Serialize)]
+    struct Report<'a> {
+        device: String,
+        cases: Vec<&'a Case>,
+        programs: Vec<&'a Case>,
+        meshes: Vec<&'a Case>,
+        programs_over_meshes: Vec<&'a Case>,
+        totals: &'a Totals,
+    }
+    let of = |over_mesh: bool, is_program: bool| -> Vec<&Case> {
+        let own = |case: &&Case| (case.mesh.is_some(), case.program.is_some()) == (over_mesh, is_program);
+        cases.iter().filter(own).collect()
+    };
+    audience.data(|| Report {
+        device: device.to_string(),
+        cases: of(false, false),
+        programs: of(false, true),
+        meshes: of(true, false),
+        programs_over_meshes: of(true, true),
+        totals: &totals,
+    })?;
+    audience.text(|| {
         // Why there is no such plan is told with the program, where somebody asked.
         let told_here = cases.iter().filter(|case| !case.ways.are_plans);
         let reasons = refusals(told_here.flat_map(|case| case.ways.verdicts()));
-        terminal::print(&format!("in all: {totals}\n{}", told(&reasons)))?;
-    }
+        format!("in all: {totals}\n{}", told(&reasons))
+    })?;
     let sum = terminal::count(totals.sum(), "combination");
     match totals.failed {
         0 if totals.has_only_refusals() => Err(Error::check(format!("nothing was compared: {sum}, all refused"))

@@ -26,6 +26,8 @@ pub struct BoundCall {
 pub struct Bind {
     pub call: Call<'static>,
     pub last: Option<usize>,
+    /// What there is to note of the kernel.
+    pub notes: Vec<String>,
 }
 
 impl Bind {
@@ -77,6 +79,14 @@ impl BoundCall {
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         let is_on_gpu = self.is_on_gpu;
         apart(py, || on_device(is_on_gpu, || locked(&self.call).call.wait()))
+    }
+
+    /// What there is to note, such as that what was tuned is taken.
+    #[getter]
+    fn notes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let notes = locked(&self.call).notes.clone();
+        let in_python = py.import("stencilc._errors")?.getattr("noted")?;
+        notes.into_iter().map(|own| in_python.call1((own,))?.extract()).collect()
     }
 
     /// What it returns.

@@ -21,7 +21,7 @@ use stencilc_runtime::{Cast, Drawing, Error};
 /// A text that was read and is right.
 #[pyclass(frozen, module = "stencilc._core")]
 pub struct Text {
-    source: Arc<Source>,
+    pub source: Arc<Source>,
     lowered: Lowered,
 }
 
@@ -273,6 +273,12 @@ impl Subject {
         Ok(self.parameters().map(one).collect())
     }
 
+    /// The text that it stands in.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.source.text
+    }
+
     /// The CUDA of a stencil on a grid, with its launcher.
     fn cuda(&self, py: Python<'_>, how: &How) -> PyResult<String> {
         let (choices, _) = how.kernel();
@@ -297,8 +303,8 @@ impl Subject {
     }
 
     /// What it reads, computes and costs; options are those of `stencilc explain`.
-    fn explain(&self, py: Python<'_>, mut options: Vec<String>) -> PyResult<String> {
-        options.extend([format!("--{}", self.what()), self.of.name().to_owned()]);
+    fn explain(&self, py: Python<'_>, options: Vec<String>) -> PyResult<String> {
+        let options = self.named(options);
         apart(py, || stencilc::texts::explained(&self.source, &options))
     }
 }

@@ -76,13 +76,17 @@ pub fn caught<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult
 
 /// An error of the library as an exception.
 pub fn raised(py: Python<'_>, Error { fault, message, help }: &Error) -> PyErr {
-    let fault = match fault {
+    exception(py, fault_name(*fault), message, help.as_deref(), Vec::new())
+}
+
+/// Whose turn it is, as `stencilc.Error` calls it.
+pub fn fault_name(fault: Fault) -> &'static str {
+    match fault {
         Fault::Input => "input",
         Fault::Machine => "machine",
         Fault::Call => "call",
         Fault::Check => "check",
-    };
-    exception(py, fault, message, help.as_deref(), Vec::new())
+    }
 }
 
 /// What is wrong about a call.

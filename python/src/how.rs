@@ -8,6 +8,9 @@ use stencilc_compiler::plan::{Choices, Open};
 use stencilc_runtime::job::Job;
 use stencilc_runtime::{Cast, Device, Drawing};
 
+/// The most devices, as for the command line.
+const MOST: usize = 1024;
+
 /// Options of `using`.
 #[pyclass(frozen, module = "stencilc._core")]
 #[derive(Default)]
@@ -15,6 +18,10 @@ pub struct How {
     pub device: Option<Device>,
     pub precision: Option<Precision>,
     pub levels: Option<usize>,
+    /// On how many devices.
+    gpus: Option<usize>,
+    /// Whether what was tuned is not taken.
+    pub untuned: bool,
     seed: u64,
     cast: bool,
     drawing: Option<Drawing>,
@@ -67,7 +74,16 @@ impl How {
                 let known = [Precision::F32, Precision::F64].into_iter().find(|own| own.name() == text);
                 self.precision = Some(known.ok_or_else(|| no_value("\"f32\" or \"f64\""))?);
             }
+            "gpus" => {
+                let number = value.extract::<usize>().ok().filter(|own| (1..=MOST).contains(own));
+                // Truth values are numbers to Python.
+                let number = number.filter(|_| !value.is_instance_of::<PyBool>());
+                let help =
+                    format!("a whole number from 1 to {MOST}: on how many GPUs, or in how many parts on the CPU");
+                self.gpus = Some(number.ok_or_else(|| no_value(&help))?);
+            }
             "levels" => self.levels = Some(value.extract().map_err(|_| no_value("a number of levels"))?),
+            "untuned" => self.untuned = value.extract().map_err(|_| no_value("True or False"))?,
             "seed" => self.seed = value.extract().map_err(|_| no_value("a whole number from 0 on"))?,
             "cast" => self.cast = value.extract().map_err(|_| no_value("True or False"))?,
             "draw" => {
@@ -110,12 +126,13 @@ impl How {
         let precision = self.precision.or(precision).into_iter();
         let job = precision.fold(job, Job::precision);
         let job = self.device.into_iter().fold(job, Job::device);
+        let job = self.gpus.into_iter().fold(job, Job::devices);
         let job = self.drawing.clone().into_iter().fold(job, Job::drawing);
         job.seed(self.seed).cast(if self.cast { Cast::Allowed } else { Cast::Exact })
     }
 
     /// What tells it from others.
     pub fn key(&self) -> String {
-        format!("{:?} {:?} {}", self.device, self.precision, self.words.join(" "))
+        format!("{:?} {:?} {} {}", self.device, self.precision, self.untuned, self.words.join(" "))
     }
 }

@@ -8,7 +8,7 @@ use crate::how::How;
 use crate::view::{View, shape_text};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use stencilc_compiler::ir::program::Variable;
 use stencilc_compiler::ir::{Precision, Role, Stored};
 use stencilc_runtime::job::{Arrays, Job, Lacking};
@@ -303,13 +303,25 @@ impl Lending {
         };
         let job = known.is_none().then(|| self.job(py));
         let is_on_gpu = self.device.is_some();
+        let (source, untuned) = (Arc::clone(&self.subject.bind(py).get().source), self.how.bind(py).get().untuned);
         apart(py, || {
             on_device(is_on_gpu, || {
                 // SAFETY: a bound call has what is in `kept`, and another one is run while this is there.
                 let arrays = unsafe { self.arrays() }?;
                 match (known, job) {
                     (Some(mut bind), _) => bind.call.lend(arrays).map(|()| bind),
-                    (None, Some(job)) => Ok(Bind { call: job.call(arrays)?, last: None }),
+                    (None, Some(job)) => {
+                        let mut notes = Vec::new();
+                        let call = job.call_by(arrays, |sought| {
+                            if untuned {
+                                return None;
+                            }
+                            let (found, noted) = stencilc::texts::tuned_kernel(&source, sought);
+                            notes = noted;
+                            found
+                        })?;
+                        Ok(Bind { call, last: None, notes })
+                    }
                     (None, None) => Err(Error::check("a call is neither known nor made")),
                 }
             })

@@ -10,6 +10,7 @@
 //! ```
 
 mod bound;
+mod came;
 mod declared;
 mod dlpack;
 mod error;
@@ -90,6 +91,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(declared::open, module)?)?;
     module.add_function(wrap_pyfunction!(declared::in_memory, module)?)?;
     module.add_function(wrap_pyfunction!(lending::lend, module)?)?;
+    module.add_function(wrap_pyfunction!(came::verify, module)?)?;
+    module.add_function(wrap_pyfunction!(came::tune, module)?)?;
+    module.add_function(wrap_pyfunction!(came::test, module)?)?;
+    module.add_function(wrap_pyfunction!(came::test_all, module)?)?;
     module.add_function(wrap_pyfunction!(program::start, module)?)?;
     module.add_function(wrap_pyfunction!(place::read_mesh, module)?)?;
     module.add_function(wrap_pyfunction!(place::read_cells, module)?)?;

@@ -15,12 +15,21 @@ use stencilc_runtime::{Data, grid, mesh};
 #[pyclass(frozen, module = "stencilc._core")]
 pub struct Mesh {
     mesh: mesh::Mesh,
+    /// The file that it was read from.
+    #[pyo3(get)]
+    path: PathBuf,
+}
+
+/// A path that stays the same, whatever folder is entered later.
+fn stays(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 /// Reads the file of a mesh.
 #[pyfunction]
 pub fn read_mesh(py: Python<'_>, path: PathBuf) -> PyResult<Mesh> {
-    apart(py, || mesh::load(&path)).map(|mesh| Mesh { mesh })
+    let mesh = apart(py, || mesh::load(&path))?;
+    Ok(Mesh { mesh, path: stays(path) })
 }
 
 #[pymethods]
@@ -80,12 +89,16 @@ impl Mesh {
 #[pyclass(frozen, module = "stencilc._core")]
 pub struct Cells {
     adjacency: Arc<Adjacency>,
+    /// The file that it was read from.
+    #[pyo3(get)]
+    path: PathBuf,
 }
 
 /// Reads the file of such a grid.
 #[pyfunction]
 pub fn read_cells(py: Python<'_>, path: PathBuf) -> PyResult<Cells> {
-    apart(py, || grid::load(&path)).map(|own| Cells { adjacency: Arc::new(own) })
+    let adjacency = apart(py, || grid::load(&path))?;
+    Ok(Cells { adjacency: Arc::new(adjacency), path: stays(path) })
 }
 
 #[pymethods]

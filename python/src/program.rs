@@ -1,5 +1,6 @@
 //! Programs that run: their fields are where they compute, and are copied in and out.
 
+use crate::bound::locked;
 use crate::declared::Subject;
 use crate::error::{apart, caught, raised, wrong};
 use crate::how::How;
@@ -7,10 +8,12 @@ use crate::lending::dtype;
 use crate::place::domain_of;
 use crate::view::View;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use stencilc_compiler::ir::{Precision, Stored};
-use stencilc_runtime::job::{Elsewhere, Job};
+use stencilc_runtime::device::Platform;
+use stencilc_runtime::job::{Elsewhere, Job, Ready};
 use stencilc_runtime::{Array, Data, Device, Element, checkpoint};
 
 /// A program, or a stencil as one, that was started.
@@ -21,6 +24,9 @@ pub struct Run {
     outputs: Vec<String>,
     #[pyo3(get)]
     device: String,
+    /// What there is to note, such as that what was tuned is taken.
+    #[pyo3(get)]
+    notes: Vec<String>,
 }
 
 /// Checks all that it is given, compiles what is needed, and brings the fields to the device.
@@ -67,16 +73,26 @@ pub fn start(
         }
         let device = Device::choose(how.device).0;
         job = job.device(device);
+        let (source, untuned) = (Arc::clone(&own.source), how.untuned);
+        let notes = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&notes);
+        let choose = move |ready: &mut Ready, platform: &Platform| {
+            if !untuned {
+                *locked(&noted) = stencilc::texts::take_tuned(&source, ready, platform)?;
+            }
+            Ok(())
+        };
         let (run, outputs) = apart(py, || {
             let job = match resumed {
                 Some(path) => job.resume(checkpoint::load(&path)?),
                 None => job,
             };
-            let run = job.start_elsewhere()?;
+            let run = job.start_elsewhere_by(choose)?;
             let outputs = run.ask(|run| Ok(run.outputs()))?;
             Ok((run, outputs))
         })?;
-        Ok(Run { run, outputs, device: device.to_string() })
+        let notes = std::mem::take(&mut *locked(&notes));
+        Ok(Run { run, outputs, device: device.to_string(), notes })
     })
 }
 
@@ -134,6 +150,19 @@ impl Run {
             let array = copied(py, &name, array)?;
             apart(py, || self.run.ask(move |run| run.put(&name, &array)))
         })
+    }
+
+    /// A picture of a level of what a field holds, as a PNG file's bytes; written to a file, too, if one is given.
+    #[pyo3(signature = (name, level, path))]
+    fn plot<'py>(
+        &self,
+        py: Python<'py>,
+        name: String,
+        level: Option<usize>,
+        path: Option<PathBuf>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let png = apart(py, || self.run.ask(move |run| stencilc::pictures::png(run, &name, level, path.as_deref())))?;
+        Ok(PyBytes::new(py, &png))
     }
 
     /// Keeps all that it holds in a file.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pathlib
 import signal
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -63,6 +65,11 @@ def told(error: Any) -> str:
     for word in ("--", "Job::", "Lent::", "Domain::", "Arrays::"):
         assert word not in text, text
     return text
+
+
+def command(*words: str) -> None:
+    """Does what the command line does with these words."""
+    subprocess.run([sys.executable, "-m", "stencilc", *words], check=True, stdout=subprocess.DEVNULL)
 
 
 HERE = pathlib.Path(__file__).parent

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
-import sys
 import threading
 from typing import Any
 
 import numpy as np
 import pytest
 import stencilc
-from conftest import WAVE, told
-
-
-def command(*words: str) -> None:
-    subprocess.run([sys.executable, "-m", "stencilc", *words], check=True, stdout=subprocess.DEVNULL)
+from conftest import WAVE, command, told
 
 
 @pytest.fixture
@@ -116,11 +110,118 @@ def test_what_is_wrong_with_a_program_is_told(fields: Any) -> None:
         assert words in told(error)
 
 
+@pytest.mark.parametrize("device", ["cpu", "emulate"])
+def test_several_devices_leave_the_same_bits(tmp_path: pathlib.Path, device: str, fields: Any) -> None:
+    u, v = fields
+    wave = stencilc.compile(WAVE).programs["wave"].using(device=device)
+    alone, parts = wave.start(u=u, v=v), wave.using(gpus=3).start(u=u, v=v)
+    assert parts.step(4) == 4 == alone.step(4)
+    parts.save(tmp_path / "way.npz")
+    rest = wave.using(gpus=2).resume(tmp_path / "way.npz")
+    for run in (alone, parts, rest):
+        run.finish()
+        np.testing.assert_array_equal(run["u"], alone["u"])
+        np.testing.assert_array_equal(run["v"], alone["v"])
+    one = stencilc.compile(WAVE).stencils["move"].using(device=device)
+    np.testing.assert_array_equal(one.using(gpus=2).start(u=u, v=v).finish()["b"], one(u=u, v=v).b)
+
+
+def test_parts_of_meshes_leave_the_same_bits(tmp_path: pathlib.Path) -> None:
+    command("mesh", "make", "airfoil", "--size", "12x6", "-o", str(tmp_path / "airfoil.npz"))
+    mesh = stencilc.mesh(tmp_path / "airfoil.npz")
+    flow = stencilc.load("airfoil").programs["airfoil_flow"].using(device="cpu", draw=True)
+    alone, parts = flow.start(mesh, steps=3).finish(), flow.using(gpus=3).start(mesh, steps=3).finish()
+    for name in alone.outputs:
+        np.testing.assert_array_equal(parts[name], alone[name])
+    with pytest.raises(stencilc.Error) as error:
+        flow.using(gpus=200).start(mesh, steps=3)
+    assert "are too few for 200 parts" in told(error) and "using(gpus=" in told(error)
+
+
+def test_wrong_numbers_of_devices_are_told(tmp_path: pathlib.Path, fields: Any) -> None:
+    u, v = fields
+    text = stencilc.compile(WAVE)
+    wave, move = text.programs["wave"].using(device="cpu"), text.stencils["move"]
+    command("grid", "make", "quadtree", "--size", "16x16", "-o", str(tmp_path / "quad.npz"))
+    cells = stencilc.cells(tmp_path / "quad.npz")
+    alone = stencilc.compile("stencil s { in a; out b; b = a[i-1] }").stencil.using(device="cpu", gpus=2, levels=3, draw=True)
+    number = "give a whole number from 1 to 1024"
+    for call, words in [
+        (lambda: wave.using(gpus=0), f"0 is no value for `gpus`\n  help: {number}"),
+        (lambda: wave.using(gpus=-2), f"-2 is no value for `gpus`\n  help: {number}"),
+        (lambda: wave.using(gpus="two"), f"two is no value for `gpus`\n  help: {number}"),
+        (lambda: wave.using(gpus=True), f"True is no value for `gpus`\n  help: {number}"),
+        (lambda: wave.using(gpus=1.5), f"1.5 is no value for `gpus`\n  help: {number}"),
+        (lambda: wave.using(gpus=5000), f"5000 is no value for `gpus`\n  help: {number}"),
+        (lambda: wave.using(gpus=13).start(u=u, v=v), "12 rows are too few for 13 parts"),
+        (lambda: wave.using(gpus=13).start(u=u, v=v), "using(gpus=12)"),
+        (lambda: move.using(gpus=2)(u=u, v=v), "`gpus` is for what is started, and `move` is called on arrays of one device"),
+        (lambda: move.using(gpus=2).bind(u=u, v=v), "`gpus` is for what is started"),
+        (lambda: alone.start(cells), "is on a grid whose cells stand in no rows"),
+    ]:
+        with pytest.raises(stencilc.Error) as error:
+            call()
+        assert words in told(error)
+    if stencilc._core.gpus() < 2:
+        with pytest.raises(stencilc.Error) as error:
+            text.programs["wave"].using(device="cuda", gpus=2).start(u=u, v=v)
+        told(error)
+
+
 def test_inputs_are_drawn_where_that_is_asked_for() -> None:
     wave = stencilc.compile(WAVE).programs["wave"].using(device="cpu", draw=True)
     one, two, other = wave.using(seed=3).start((2, 8, 9)), wave.using(seed=3).start((2, 8, 9)), wave.start((8, 9))
     np.testing.assert_array_equal(one["u"], two["u"])
     assert one["u"].shape == (2, 8, 9) and other["u"].shape == (1, 8, 9)
+
+
+def test_fields_are_drawn(tmp_path: pathlib.Path, fields: Any) -> None:
+    u, v = fields
+    run = stencilc.compile(WAVE).programs["wave"].using(device="cpu").start(u=u, v=v)
+    before = run.plot("u", tmp_path / "u.png")
+    assert (tmp_path / "u.png").read_bytes() == before.png == before._repr_png_() and before.png.startswith(b"\x89PNG\r\n")
+    assert "<stencilc picture of u: " in repr(before) and run.plot("u", level=1).png == before.png != run.plot("u", level=0).png
+    run.step(3)
+    assert run.plot("u").png != before.png
+    for call, words in [
+        (lambda: run.plot("w"), "`wave` has no field `w`"),
+        (lambda: run.plot("u", level=2), "`u` has no level 2\n  help: its levels are 0 to 1"),
+        (lambda: run.plot("u", level=-1), "`level` is a number from 0 on, not -1"),
+        (lambda: run.plot("u", level="top"), "`level` is a number, not 'top'"),
+        (lambda: run.plot("u", "u.jpg"), "ends in .png, not to `u.jpg`"),
+        (lambda: run.plot("u", tmp_path / "none" / "u.png"), "none"),
+    ]:
+        with pytest.raises(stencilc.Error) as error:
+            call()
+        assert words in told(error)
+    # As the command line draws it.
+    np.save(tmp_path / "u.npy", u)
+    np.save(tmp_path / "v.npy", v)
+    (tmp_path / "wave.stn").write_text(WAVE)
+    given = [f"--in={name}={tmp_path / name}.npy" for name in "uv"]
+    command(
+        "run", str(tmp_path / "wave.stn"), "--program", "wave", *given, "--set", "n=3", "--device", "cpu", f"--plot=u={tmp_path / 'c.png'}"
+    )
+    assert (tmp_path / "c.png").read_bytes() == run.plot("u").png
+
+
+def test_meshes_and_cells_are_drawn(tmp_path: pathlib.Path) -> None:
+    command("mesh", "make", "airfoil", "--size", "12x6", "-o", str(tmp_path / "airfoil.npz"))
+    command("grid", "make", "quadtree", "--size", "16x16", "-o", str(tmp_path / "quad.npz"))
+    mesh, cells = stencilc.mesh(tmp_path / "airfoil.npz"), stencilc.cells(tmp_path / "quad.npz")
+    run = stencilc.load("airfoil").programs["airfoil_flow"].using(device="cpu", draw=True).start(mesh, steps=1)
+    run.finish()
+    assert run.plot("q.1").png.startswith(b"\x89PNG") and run.plot("q.1").png != run.plot("q.0").png
+    for name, words in [("q", "`q` has 4 parts, and one is drawn"), ("q.7", "`q` has no part `7`"), ("rms", "`rms` cannot be drawn")]:
+        with pytest.raises(stencilc.Error) as error:
+            run.plot(name)
+        assert words in told(error)
+    s = stencilc.compile("stencil s { in a; out b; b = 0.5 * (a[i-1] + a[i+1]) }").stencil.using(device="cpu", draw=True, levels=2)
+    started = s.start(cells)
+    with pytest.raises(stencilc.Error) as error:
+        started.plot("b")
+    assert "`b` has no value yet" in told(error)
+    assert started.finish().plot("b").png.startswith(b"\x89PNG")
 
 
 def test_any_thread_may_ask_a_run(fields: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 import stencilc
@@ -23,6 +23,16 @@ for now in run.every(10):
     result = now["t"]
 count: int = run.step(3)
 run.save(pathlib.Path("way.npz"))
+picture: stencilc.Picture = run.plot("t", pathlib.Path("t.png"), level=1)
+png: bytes = picture.png
+notes: List[str] = run.notes + step.notes
+report: stencilc.Verification = stencil.verify((2, 8, 8), device="emulate", access=["idxvar", "tile"])
+equal: int = stencil.using(gpus=1).verify(np.zeros((2, 8, 8))).equal + text.verify(stencilc.mesh("airfoil.npz")).equal
+tuned: List[stencilc.Fastest] = stencil.tune(stencilc.cells("quad.npz"), budget=0.5).fastest
+kept: Optional[str] = tuned[0].kept
+passed: List[stencilc.Tested] = text.test(filter="linear").passed + text.programs["heat"].test().passed
+told += str(report) + report.notes[0] + report.warnings[0].message
+operator: Any = stencil.torch
 sets: Dict[str, int] = stencilc.mesh("airfoil.npz").sets
 try:
     pass

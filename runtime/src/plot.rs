@@ -79,15 +79,28 @@ const LEAST_WIDTH: usize = 480;
 ///
 /// There are no cells, or not `ni * nj` of them; those of [`files::write_atomic`].
 pub fn save_png(path: &Path, picture: &Picture<'_>) -> Result<()> {
+    let png = png(picture)?;
+    files::write_atomic(path, |out| out.write_all(&png))
+}
+
+/// The same as the bytes of a PNG file.
+///
+/// # Errors
+///
+/// There are no cells, or not `ni * nj` of them.
+pub fn png(picture: &Picture<'_>) -> Result<Vec<u8>> {
     let (pixels, width, height) = draw(picture, Scale::of(picture.values))?;
-    write_png(path, &pixels, width, height)
+    encoded(&pixels, width, height)
 }
 
 /// Writes RGB pixels into the PNG file at `path`.
 fn write_png(path: &Path, pixels: &[u8], width: usize, height: usize) -> Result<()> {
-    let png =
-        encode(pixels, width, height).map_err(|error| Error::input(format!("cannot encode the picture: {error}")))?;
+    let png = encoded(pixels, width, height)?;
     files::write_atomic(path, |out| out.write_all(&png))
+}
+
+fn encoded(pixels: &[u8], width: usize, height: usize) -> Result<Vec<u8>> {
+    encode(pixels, width, height).map_err(|error| Error::input(format!("cannot encode the picture: {error}")))
 }
 
 /// RGB pixels as a PNG file.

@@ -3,10 +3,9 @@
 use super::Args;
 use crate::args::{ARCH, Chosen, KernelArgs};
 use crate::input::Input;
-use crate::tuned::Sought;
+use crate::tuned;
 use stencilc_compiler::ir::Program;
 use stencilc_compiler::plan::Choices;
-use stencilc_runtime::bench::hash_of_neighbours;
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::job::Domain;
 use stencilc_runtime::program::ProgramProblem;
@@ -56,9 +55,5 @@ fn tuned(args: &Args, input: &Input, problem: &ProgramProblem, choices: &Choices
     if args.tuned.untuned || args.of_program.plan.is_given() || args.kernel.is_given_beside(&KernelArgs::OPEN) {
         return None;
     }
-    let stencil = &problem.staged.program.name;
-    let neighbours = problem.adjacency.as_deref().map(hash_of_neighbours);
-    let extents = problem.outer.grid;
-    let sought = Sought { source: &input.source.text, stencil, choices, extents, neighbours };
-    sought.plan_on(gpu, |plan| plan.check(problem))
+    tuned::plan(&input.source, problem, choices, gpu)
 }

@@ -6,16 +6,15 @@ use crate::args::program::PlanArgs;
 use crate::build::mesh_program::merge;
 use crate::drawn::refuse_of_grids;
 use crate::input::Input;
-use crate::tuned::Sought;
+use crate::tuned;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use stencilc_compiler::ir::MeshProgram;
 use stencilc_compiler::mesh::MeshChoices;
-use stencilc_compiler::plan::Choices;
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::job::Domain;
 use stencilc_runtime::mesh::program::{MeshProblem, measure};
-use stencilc_runtime::tune::database::{For, name_of};
+use stencilc_runtime::tune::database::name_of;
 use stencilc_runtime::{Device, Error, Result, mesh};
 
 /// Options of `run` that also make sense over meshes, beside those of all commands.
@@ -88,10 +87,18 @@ pub fn how(
     }
     let tuned = tuned(args, input, problem, name_of(&platform.facts()));
     let (of_mesh, plan) = tuned.as_ref().map_or((&args.of_mesh, &args.of_program.plan), |(mesh, plan)| (mesh, plan));
+    way(of_mesh, plan, problem).map(Some)
+}
+
+/// The kernels that options choose, and the order of elements.
+///
+/// # Errors
+/// They do not go together, or the mesh lacks what they need.
+pub fn way(of_mesh: &MeshArgs, plan: &PlanArgs, problem: &MeshProblem) -> Result<(MeshChoices, Ordered)> {
     let merge = merge(plan, of_mesh, &problem.program.program.name)?;
     let choices = MeshChoices { merge, ..of_mesh.choices(problem.program.mesh.levels)? };
     let ordered = of_mesh.one_ordering(problem, &[choices.layout])?;
-    Ok(Some((choices, ordered)))
+    Ok((choices, ordered))
 }
 
 /// The way to compute it that was tuned for this GPU and mesh, where the options leave open which.
@@ -99,9 +106,7 @@ fn tuned(args: &Args, input: &Input, problem: &MeshProblem, gpu: &str) -> Option
     if args.tuned.untuned || !args.of_mesh.is_open() || args.of_program.plan.is_given() {
         return None;
     }
-    let For { stencil, precision, extents, neighbours, .. } = For::mesh(problem, String::new());
-    let choices = Choices { precision, ..Choices::default() };
-    Sought { source: &input.source.text, stencil: &stencil, choices: &choices, extents, neighbours }.over_mesh_on(gpu)
+    tuned::over_mesh(&input.source, problem, gpu)
 }
 
 /// What the mesh has how much of.

@@ -12,6 +12,9 @@ use stencilc_runtime::plot::{Picture, Scattered, save_png};
 use stencilc_runtime::problem::Problem;
 use stencilc_runtime::{Data, Error, Result};
 
+/// Points along the longer side of a picture over a mesh.
+pub const SIDE: usize = 1200;
+
 /// The error of a picture of cells of which nobody says where they lie.
 fn no_places(adjacency: &Adjacency) -> Error {
     Error::input(format!(

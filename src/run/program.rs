@@ -4,7 +4,7 @@ use super::animate::{self, AnimateArgs, Animation};
 use super::idle;
 use super::kept::{Kept, resumed};
 use super::outputs;
-use super::picture::Look;
+use super::picture::{Look, SIDE};
 use super::texts::Texts;
 use super::way::{Done, Pace, Way, Written};
 use super::{Args, Declared, DeclaredField, PICTURE, Steps, arrays, grid, mesh, targets};
@@ -54,8 +54,7 @@ pub struct ProgramArgs {
     pub animate: AnimateArgs,
 }
 
-/// Points along the longer side of a picture over a mesh, and of a frame of an animation.
-const SIDE: usize = 1200;
+/// Points along the longer side of a frame of an animation over a mesh.
 const FRAME_SIDE: usize = 600;
 
 /// What the outputs hold at the end.

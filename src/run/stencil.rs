@@ -9,7 +9,7 @@ use crate::input::Input;
 use crate::print::{self, Cells, Printing};
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
-use crate::tuned::Sought;
+use crate::tuned::{Sought, name_of_device};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -21,15 +21,12 @@ use stencilc_compiler::source::Source;
 use stencilc_runtime::bench::hash_of_neighbours;
 use stencilc_runtime::build::Build;
 use stencilc_runtime::cache::Built;
-use stencilc_runtime::cuda::devices;
 use stencilc_runtime::device::Platform;
-use stencilc_runtime::device::processor;
 use stencilc_runtime::execute::{Repeat, execute};
 use stencilc_runtime::interpreter::interpret;
 use stencilc_runtime::machine::Machine;
 use stencilc_runtime::print::{Printed, printed};
 use stencilc_runtime::problem::{Problem, Request};
-use stencilc_runtime::tune::database::EMULATOR;
 use stencilc_runtime::verify::plan_for;
 use stencilc_runtime::{Array, Data, Device, Error, Result, npy};
 
@@ -114,12 +111,7 @@ fn tuned(args: &Args, source: &Source, problem: &Problem, device: Device, choice
     if args.tuned.untuned || args.kernel.is_given_beside(&KernelArgs::OPEN) {
         return None;
     }
-    let gpu = match device {
-        Device::Cpu => return None,
-        Device::Emulate => EMULATOR.to_owned(),
-        Device::Native => processor(),
-        Device::Cuda(ordinal) => devices().into_iter().find(|device| device.ordinal == ordinal)?.name,
-    };
+    let gpu = name_of_device(device)?;
     let (stencil, neighbours) = (&problem.stencil.name, problem.adjacency.as_deref().map(hash_of_neighbours));
     let sought = Sought { source: &source.text, stencil, choices, extents: problem.grid, neighbours };
     sought.on(&gpu, |own| plan_for(problem, own).map(|_| ()))

@@ -1,6 +1,7 @@
 //! `stencilc tune` of what runs over a mesh: strategies, layouts and orders by a model, and the best of them by measuring.
 
 use super::Args;
+use crate::audience::Audience;
 use crate::bench::TRIED;
 use crate::bench::mesh::{Subject, check_right, tell_refused};
 use crate::drawn::refuse_of_grids;
@@ -21,7 +22,7 @@ use stencilc_runtime::{Device, Result};
 ///
 /// # Errors
 /// Something is wrong with the call, the mesh or the device, no strategy can compute it, or a kernel differs from the interpreter.
-pub fn tune(args: &Args, input: &Input, subject: &Subject, json: bool) -> Result<()> {
+pub fn tune(args: &Args, input: &Input, subject: &Subject, audience: &mut Audience) -> Result<()> {
     let (kernels, over, of_program) = (&args.search.0, &args.of_mesh, &args.of_program);
     let name = &subject.program.program.name;
     let options: &[&str] = match subject.is_stencil {
@@ -66,7 +67,7 @@ pub fn tune(args: &Args, input: &Input, subject: &Subject, json: bool) -> Result
         }
     }
     let report = Report { args, subject, ways: &ways, found: &found, kept: kept.as_ref() };
-    report.tell(gpu, json)?;
+    report.tell(gpu, audience)?;
     check_right(&ways)
 }
 
@@ -111,16 +112,16 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    fn tell(&self, gpu: &str, json: bool) -> Result<()> {
-        let Self { args, subject, ways, found, kept } = self;
+    fn tell(&self, gpu: &str, audience: &mut Audience) -> Result<()> {
+        let Self { subject, ways, found, kept, .. } = self;
         let name = &subject.program.program.name;
         let (fastest, ordered) = (ways.all.first(), ways.in_order());
         // Of what was not measured, threads say nothing.
         let mut shown = BTreeSet::new();
         let rows = ways.all.iter().filter(|own| shown.insert(own.kind) || own.measured.is_some());
         let rows: Vec<&Candidate> = rows.collect();
-        if json {
-            return terminal::json(&json!({
+        audience.data(|| {
+            json!({
                 subject.what(): name,
                 "precision": ways.problem.precision,
                 "gpu": gpu,
@@ -131,8 +132,15 @@ impl Report<'_> {
                 "left": found.left,
                 "kept": kept,
                 "rows": rows,
-            }));
-        }
+            })
+        })?;
+        audience.text(|| self.text(gpu, rows))
+    }
+
+    fn text(&self, gpu: &str, rows: Vec<&Candidate>) -> String {
+        let Self { args, subject, ways, found, kept } = self;
+        let name = &subject.program.program.name;
+        let (fastest, ordered) = (ways.all.first(), ways.in_order());
         let measured = ways.rows().next().is_some();
         let fuses = rows.iter().any(|own| own.variant.fuse.is_some());
         let mut head = vec!["strategy", "vectors", "order", "threads", "MB", "bound by", "predicted"];
@@ -164,7 +172,7 @@ impl Report<'_> {
                 path.display()
             ));
         }
-        terminal::print(&text)
+        text
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Args;
 use crate::args::ARCH;
 use crate::args::program::{parse_steps, plan_kind};
+use crate::audience::Audience;
 use crate::bench::open;
 use crate::input::Input;
 use crate::terminal::{self, bar};
@@ -66,7 +67,7 @@ struct Done<'a> {
 /// # Errors
 /// No plan works, or one differs from the interpreter; or something is wrong with the call, the grid or the device, or what was
 /// found cannot be kept.
-pub fn tune(args: &Args, input: &Input, program: &Program, json: bool) -> Result<()> {
+pub fn tune(args: &Args, input: &Input, program: &Program, audience: &mut Audience) -> Result<()> {
     let kernels = &args.search.0;
     let platform = open(args.device()?)?;
     let machine = platform.facts();
@@ -83,16 +84,14 @@ pub fn tune(args: &Args, input: &Input, program: &Program, json: bool) -> Result
             let problem = ProgramProblem::of(program, problem, contract)?;
             let mut done = searched(args, &platform, &problem, &choices, grid.name.clone())?;
             done.kept = memory.keep(done.entry(&problem, &machine).filter(|_| !done.has_none()))?;
-            if !json && !done.has_none() {
-                terminal::print(&done.text(program, &machine, args))?;
+            if !done.has_none() {
+                audience.text(|| done.text(program, &machine, args))?;
             }
             all.push(done);
         }
     }
-    if json {
-        let cases: Vec<Value> = all.iter().map(|done| done.as_json(program)).collect();
-        terminal::json(&json!({ "machine": machine, "cases": cases }))?;
-    }
+    let cases = || all.iter().map(|done| done.as_json(program)).collect::<Vec<Value>>();
+    audience.data(|| json!({ "machine": machine, "cases": cases() }))?;
     match all.iter().map(|done| done.came.wrong.len()).sum() {
         0 => all.iter().find(|done| done.has_none()).map_or(Ok(()), |done| Err(nothing_found(program, done))),
         wrong => Err(Error::check(format!("{} failed", terminal::count(wrong, "plan")))),

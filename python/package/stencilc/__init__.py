@@ -16,7 +16,8 @@ from typing import List, Union
 from . import _core
 from ._core import Bound, Cells, Mesh, __version__
 from ._errors import Diagnostic, Error
-from ._programs import Program, Run
+from ._programs import Picture, Program, Run
+from ._reports import Fastest, Report, Tested, Testing, Tuning, Verification
 from ._stencils import Stencil
 from ._subjects import Field, Param
 from ._texts import Text
@@ -26,13 +27,20 @@ __all__ = [
     "Cells",
     "Diagnostic",
     "Error",
+    "Fastest",
     "Field",
     "Mesh",
     "Param",
+    "Picture",
     "Program",
+    "Report",
     "Run",
     "Stencil",
+    "Tested",
+    "Testing",
     "Text",
+    "Tuning",
+    "Verification",
     "__version__",
     "cells",
     "compile",

@@ -58,6 +58,9 @@ def _option(name: str, quoted: Optional[str], plain: Optional[str]) -> str:
     return f"using({name.replace('-', '_')}={shown})"
 
 
+#: What follows an option that is spoken of, and is no value of it.
+_PROSE = "is|are|and|or|says|takes|names|has|writes|to|gives|makes|would|with|on|of|needs|does|compiles"
+
 #: Options of the command line, as errors name them, and what they are in Python.
 _WORDS: List[Tuple["re.Pattern[str]", Union[str, Callable[["re.Match[str]"], str]]]] = [
     (re.compile(r"--in (\w+)=\S+\.npy"), r"\1=array"),
@@ -66,6 +69,7 @@ _WORDS: List[Tuple["re.Pattern[str]", Union[str, Callable[["re.Match[str]"], str
     (re.compile(r"--grid NIxNJxNK \(halo included\)"), "the shape of its arrays, (nk, nj, ni), first"),
     (re.compile(r"the same --(grid|mesh|levels)"), r"the same \1"),
     (re.compile(r"--grid NIxNJxNK"), "the shape of its arrays, (nk, nj, ni)"),
+    (re.compile(r"write the numbers with --out"), "take the numbers, `run[name]`"),
     (re.compile(r"write it with --out \S+"), "it is what a call returns, and what a run is asked for by `run[name]`"),
     (re.compile(r"--draw=([\w,]+)"), lambda found: f"using(draw={found.group(1).split(',')!r})"),
     (re.compile(r"--draw\b"), "using(draw=True)"),
@@ -76,6 +80,8 @@ _WORDS: List[Tuple["re.Pattern[str]", Union[str, Callable[["re.Match[str]"], str
     (re.compile(r"--(stencil|program) (\w+)"), r'`.\1s["\2"]`'),
     (re.compile(r"`Job::start` copies what lies in another way"), "`numpy.ascontiguousarray(...)`, or that of its library, copies it"),
     (re.compile(r"[;,] or(?: take)? `Job::start`, which [^;]*"), ""),
+    (re.compile(r"start it with the GPUs \(--gpus all\)"), "start it with the GPUs"),
+    (re.compile(rf"--([a-z]+(?:-[a-z]+)*)(?= (?:{_PROSE})\b)"), lambda found: "`" + found.group(1).replace("-", "_") + "`"),
     (re.compile(r"--no-(\w+)"), r"using(no_\1=True)"),
     (re.compile(r"--([a-z]+(?:-[a-z]+)*)[ =](?:'([^']*)'|([\w.-]+))"), lambda found: _option(*found.groups())),
     (re.compile(r"--([a-z]+(?:-[a-z]+)*)"), lambda found: "`" + found.group(1).replace("-", "_") + "`"),
@@ -87,6 +93,12 @@ def in_python(text: str) -> str:
     for pattern, words in _WORDS:
         text = pattern.sub(words, text)
     return text
+
+
+def noted(text: str) -> str:
+    """A note of a kernel, which is named by options of the command line."""
+    text = re.sub(r", or(?: take)? `Job::start`, which [^;)]*", "", text)
+    return text.replace("(--untuned takes", "(using(untuned=True) takes")
 
 
 def made(

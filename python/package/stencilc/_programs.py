@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any, Iterator, List, Mapping, Optional, Union
 
 import numpy as np
 
 from . import _core
 from ._arrays import Kind, Labels, is_labelled, kind_of
-from ._errors import Error
+from ._errors import Error, noted
 from ._subjects import Subject
 
 Path = Union[str, "os.PathLike[str]"]
@@ -60,6 +61,11 @@ class Run:
     def device(self) -> str:
         """What computes: "cpu", "cuda:0"."""
         return self._core.device
+
+    @property
+    def notes(self) -> List[str]:
+        """What there is to note, such as that the way that was tuned is taken."""
+        return [noted(own) for own in self._core.notes]
 
     @property
     def outputs(self) -> List[str]:
@@ -117,6 +123,16 @@ class Run:
             array = kind_of([array]).to_host(array)
         self._core.put(name, array)
 
+    def plot(self, name: str, path: Optional[Path] = None, *, level: Optional[int] = None) -> "Picture":
+        """A picture of a level of what a field holds now, the middle one if none is named. It is written to a file, `run.plot("t", "t.png")`,
+        and shown by notebooks. Over a mesh, "q.1" is a part of a vector.
+        """
+        if level is not None:
+            level = _number(level, "`level` is a number", 0)
+        if path is not None and not os.fspath(path).endswith(".png"):
+            raise Error(f"a picture is written to a file whose name ends in .png, not to `{os.fspath(path)}`")
+        return Picture(name, self._core.plot(name, level, None if path is None else os.fspath(path)))
+
     def save(self, path: Path) -> None:
         """Keeps all that it holds in a file, from which `Program.resume` goes on."""
         self._core.save(os.fspath(path))
@@ -125,11 +141,31 @@ class Run:
         return f"<stencilc run of {self.program.name} on {self.device}, {self.done} steps done>"
 
 
+@dataclass(frozen=True, repr=False)
+class Picture:
+    """A picture of what a field held."""
+
+    #: the field
+    name: str
+    #: the bytes of a PNG file
+    png: bytes
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+    def __repr__(self) -> str:
+        return f"<stencilc picture of {self.name}: {len(self.png)} bytes>"
+
+
 def _count(n: Any, what: str, least: int) -> int:
+    return _number(n, f"`{what}` takes a number of steps", least)
+
+
+def _number(n: Any, what: str, least: int) -> int:
     try:
         count = int(n.__index__())
     except AttributeError:
-        raise Error(f"`{what}` takes a number of steps, not {n!r}", "give a whole number") from None
+        raise Error(f"{what}, not {n!r}", "give a whole number") from None
     if count < least:
-        raise Error(f"`{what}` takes a number of steps from {least} on, not {count}")
+        raise Error(f"{what} from {least} on, not {count}")
     return count

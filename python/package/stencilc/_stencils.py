@@ -10,6 +10,7 @@ from ._arrays import Kind
 from ._errors import Error
 from ._programs import Program, Run
 from ._subjects import Subject
+from ._torch import operator
 
 
 class Stencil(Subject):
@@ -27,6 +28,19 @@ class Stencil(Subject):
         """The CUDA of its kernel, with its launcher."""
         return self._core.cuda(self._how)
 
+    @property
+    def torch(self) -> Any:
+        """The stencil as an operator of torch's (`torch.library.custom_op`), which programs that `torch.compile` compiles call:
+
+            smooth = stencilc.load("laplap").stencil.torch
+            f = torch.compile(lambda phi: smooth(phi).relu())
+
+        It takes the fields that are read, in the order declared, then parameters by their names, and gives new arrays, of an `inout` field,
+        too: a tensor, or a tuple of several.
+        """
+        self._alone()
+        return operator(self, self._options, self._core.text)
+
     def __call__(self, place: Any = None, /, **given: Any) -> Any:
         """Computes it, and gives its output, or a named tuple of several.
 
@@ -37,6 +51,7 @@ class Stencil(Subject):
 
         What runs over a mesh, or on cells that stand in no rows, is given that first: `div(mesh, a=a)`. Its inputs are copied.
         """
+        self._alone()
         if place is not None or self.over is not None:
             return self._elsewhere(self._placed(place), given)
         lending, outputs, kind = self._lend(given)
@@ -56,6 +71,7 @@ class Stencil(Subject):
         """
         if self.over is not None:
             raise Error(f"`{self.name}` runs over a mesh, and holds its arrays by itself", "start it: `start(mesh, ...)`")
+        self._alone()
         lending, outputs, kind = self._lend(given)
         device = lending.device
         current = None if device is None else kind.stream(device)
@@ -64,6 +80,14 @@ class Stencil(Subject):
     def start(self, place: Any = None, /, **given: Any) -> Run:
         """The stencil as a program that calls it once; see `Program.start`."""
         return Program(self._core, self._options).start(place, **given)
+
+    def _alone(self) -> None:
+        """A call computes on arrays of one device."""
+        if self._options.get("gpus", 1) != 1:
+            raise Error(
+                f"`gpus` is for what is started, and `{self.name}` is called on arrays of one device",
+                "start it, `.start(...)`, or a program that calls it; or leave `gpus` out",
+            )
 
     def _lend(self, given: Mapping[str, Any]) -> Tuple[_core.Lending, Any, Kind]:
         plain, labels, kind, _ = self._plain(given)

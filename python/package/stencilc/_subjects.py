@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 from . import _core
 from ._arrays import Kind, Labels, is_labelled, kind_of
 from ._errors import Error
+from ._reports import Testing, Tuning, Verification, reported
+
+#: Where something is computed: the shape of its arrays, (nk, nj, ni), or an array that has it; or what `stencilc.mesh` or
+#: `stencilc.cells` reads.
+Place = Union[Sequence[int], "NDArray[Any]", _core.Mesh, _core.Cells, None]
 
 Self = TypeVar("Self", bound="Subject")
 
@@ -72,33 +80,57 @@ class Subject:
 
         `device` is "cpu" (the interpreter), "native" or "emulate" (kernels on the CPU, compiled by a C++ compiler), "cuda" or
         "cuda:1"; `precision` "f32" or "f64", where no array decides it; `dims` says what a DataArray's dimensions are called, as
-        `dict(i="lon", j="lat", k="level")`. `levels`, `draw`, `seed` and `cast` are for what is started. All others choose the kernel,
-        as the options of `stencilc run` do: `using(access="tile", tile=(2, 4), block=(128, 2, 1))`.
+        `dict(i="lon", j="lat", k="level")`. `levels`, `draw`, `seed`, `cast` and `gpus` are for what is started; `gpus` says on how many
+        GPUs it runs, from that of `device` on, or in how many parts on the CPU: the bits are the same. What `tune` has found is taken, unless `untuned=True`. All others choose the kernel, as
+        the options of `stencilc run` do: `using(access="tile", tile=(2, 4), block=(128, 2, 1))`.
         """
         return type(self)(self._core, {**self._options, **options})
 
-    def explain(self, grid: Optional[Sequence[int]] = None, **options: Any) -> str:
-        """What it reads, computes and costs, as `stencilc explain` says it: on a grid of this shape, (nk, nj, ni).
+    def explain(self, grid: Place = None, **options: Any) -> str:
+        """What it reads, computes and costs, as `stencilc explain` says it: on a grid of this shape, (nk, nj, ni), or over a mesh.
 
-        Parameters may be given; other options are those of the command line: `gpu`, `registers`, `mesh`, `levels`.
+        Parameters may be given; other options are those of the command line: `gpu`, `registers`, `levels`.
         """
-        words: List[str] = []
-        if grid is not None:
-            shape = tuple(int(own) for own in getattr(grid, "shape", grid))
-            if len(shape) not in (2, 3):
-                raise Error(f"{shape} is not the shape of a grid", "give that of its arrays: (nk, nj, ni)")
-            words += ["--grid", "x".join(str(own) for own in reversed(shape))]
-        if self._how.precision is not None:
-            words += ["--precision", self._how.precision]
-        for name, value in options.items():
-            option = "--" + name.replace("_", "-")
-            if name in self.params:
-                words += ["--set", f"{name}={_text(value)}"]
-            elif isinstance(value, bool):
-                words += [option] * value
-            else:
-                words += [option, str(value)]
-        return self._core.explain(words)
+        return self._core.explain(self._words(grid, {**self._used("precision"), **options}))
+
+    def verify(self, grid: Place = None, **options: Any) -> Verification:
+        """Compares every way to compute it with the interpreter, bit for bit, as `stencilc verify` does; if one differs, that is an error.
+
+        It is done on a grid of this shape, (nk, nj, ni), on cells or over a mesh; where nothing is said, on some that suit most stencils.
+        What `using` has chosen is all that is compared. Parameters may be given; other options are those of the command line:
+        `access=["idxvar", "tile"]`, `storage`, `device`, `precision`, `seed`, `times`, `fuse`.
+        """
+        return reported(Verification, _core.verify(self._core, self._chosen(grid, options)))
+
+    def tune(self, grid: Place = None, **options: Any) -> Tuning:
+        """Finds the fastest way to compute it, as `stencilc tune` does, and remembers it: on such a grid or mesh it is taken from then on,
+        where nothing else is chosen.
+
+        It takes what `verify` takes; `budget` are the seconds of the search, and with `forget=True` nothing is remembered.
+        """
+        return reported(Tuning, _core.tune(self._core, self._chosen(grid, options)))
+
+    def test(self, mesh: Place = None, **options: Any) -> Testing:
+        """Runs the tests that stand in its text, as `stencilc test` does; if one fails, that is an error.
+
+        `mesh` is for tests that name none; other options are those of the command line: `filter="linear"`, `precision="f32"`.
+        """
+        return reported(Testing, _core.test(self._core, self._words(mesh, {**self._used("precision"), **options})))
+
+    def _used(self, *names: str) -> Dict[str, Any]:
+        """Options of `using` that something else takes, too."""
+        return {name: self._options[name] for name in names if name in self._options}
+
+    def _chosen(self, place: Place, options: Mapping[str, Any]) -> List[str]:
+        """Options of what is done with kernels, as the command line takes them, and those that `using` has chosen."""
+        if self._options.get("gpus", 1) != 1:
+            raise Error("`gpus` is for what is started", "leave it out: kernels are verified and tuned on one device")
+        used = self._used("device", "precision", "levels", "seed")
+        return self._words(place, {**used, **options}) + self._how.words
+
+    def _words(self, place: Place, options: Mapping[str, Any]) -> List[str]:
+        """Options as the command line takes them."""
+        return worded(place, options, self.params)
 
     def _placed(self, place: Any) -> Any:
         """Where something is computed; arrays have names."""
@@ -146,6 +178,42 @@ class Subject:
     def __repr__(self) -> str:
         names = ", ".join(f"{own.role} {own.name}" for own in self.fields.values())
         return f"<stencilc {type(self).__name__.lower()} {self.name}: {names}>"
+
+
+def worded(place: Place, options: Mapping[str, Any], params: Mapping[str, Any]) -> List[str]:
+    """Options as the command line takes them; those that are called as parameters are their values."""
+    words: List[str] = []
+    if isinstance(place, _core.Mesh):
+        words.append(f"--mesh={place.path}")
+    elif isinstance(place, _core.Cells):
+        words.append(f"--grid={place.path}")
+    elif place is not None:
+        words += ["--grid", _extents(place)]
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        if name in params:
+            words.append(f"--set={name}={_text(value)}")
+        elif isinstance(value, bool):
+            words += [option] * value
+        elif isinstance(value, (tuple, list)):
+            # Extents, or several to choose from.
+            words.append(f"{option}={('x' if isinstance(value, tuple) else ',').join(str(own) for own in value)}")
+        else:
+            words.append(f"{option}={value}")
+    return words
+
+
+def _extents(grid: Any) -> str:
+    try:
+        shape = tuple(int(own) for own in getattr(grid, "shape", grid))
+    except (TypeError, ValueError):
+        raise Error(
+            f"a {type(grid).__name__} is no grid and no mesh",
+            "give the shape of its arrays, (nk, nj, ni), or what `stencilc.mesh` or `stencilc.cells` reads",
+        ) from None
+    if len(shape) not in (2, 3):
+        raise Error(f"{shape} is not the shape of a grid", "give that of its arrays: (nk, nj, ni)")
+    return "x".join(str(own) for own in reversed(shape))
 
 
 def _text(value: Any) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, TypeVar
+from typing import Any, Dict, Iterator, List, Mapping, TypeVar
 
 from . import _core
 from ._errors import Diagnostic, Error
 from ._programs import Program
 from ._stencils import Stencil
-from ._subjects import Field, Param
+from ._reports import Testing, Tuning, Verification, reported
+from ._subjects import Field, Param, Place, worded
 
 Item = TypeVar("Item")
 
@@ -92,9 +93,21 @@ class Text:
         """See `Stencil.using`."""
         return self.stencil.using(**options)
 
-    def explain(self, grid: Optional[Sequence[int]] = None, **options: Any) -> str:
+    def explain(self, grid: Place = None, **options: Any) -> str:
         """See `Stencil.explain`."""
         return self.stencil.explain(grid, **options)
+
+    def verify(self, grid: Place = None, **options: Any) -> Verification:
+        """See `Stencil.verify`."""
+        return self.stencil.verify(grid, **options)
+
+    def tune(self, grid: Place = None, **options: Any) -> Tuning:
+        """See `Stencil.tune`."""
+        return self.stencil.tune(grid, **options)
+
+    def test(self, mesh: Place = None, **options: Any) -> Testing:
+        """Runs all tests that stand in the text; see `Stencil.test`."""
+        return reported(Testing, _core.test_all(self._core, worded(mesh, options, {})))
 
     @property
     def fields(self) -> Dict[str, Field]:
@@ -105,6 +118,11 @@ class Text:
     def params(self) -> Dict[str, Param]:
         """The parameters of its only stencil."""
         return self.stencil.params
+
+    @property
+    def torch(self) -> Any:
+        """See `Stencil.torch`."""
+        return self.stencil.torch
 
     @property
     def cuda(self) -> str:

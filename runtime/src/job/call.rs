@@ -1,33 +1,26 @@
 //! A stencil that is called on arrays which belong to somebody else: nothing is copied, where kernels compute.
 
+use super::kernel::{Chosen, Ready, Sought};
 use super::lending::{Apart, Arrays, Lending};
 use super::{Job, Subject};
 use crate::array::{Data, Element};
-use crate::build::Build;
 use crate::cuda::Gpu;
 use crate::device::{Device, Platform};
 use crate::drawing::Drawing;
 use crate::emulate::Emulator;
 use crate::error::{Error, Result};
-use crate::execute::plain_argument;
 use crate::interpreter::{self, interpret};
 use crate::lent::Lent;
-use crate::machine::{Arg, Launch, Machine};
-use crate::memory;
+use crate::machine::Machine;
 use crate::problem::{element_of, extents, params};
 use std::ffi::c_void;
 use std::sync::Arc;
 use stencilc_compiler::analysis;
-use stencilc_compiler::cuda::print;
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::program::{Action, Program};
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Field, FieldId, Handle, Precision, Stencil};
-use stencilc_compiler::kernel::Meaning;
-use stencilc_compiler::plan::{Choices, KnownGrid, plan, prepare};
-use stencilc_compiler::storage::Layout;
-use stencilc_compiler::storage::fastest::Fastest;
-use stencilc_compiler::storage::fields::Fields;
+use stencilc_compiler::ir::{Field, Precision, Stencil};
+use stencilc_compiler::plan::{Choices, Open, prepare};
 
 /// A stencil, ready to be computed on arrays, as often as one likes.
 pub struct Call<'a> {
@@ -49,17 +42,6 @@ enum How {
     Gpu(Arc<Gpu>, Ready<Gpu>),
 }
 
-/// A kernel, and how it is launched.
-struct Ready<M: Machine> {
-    kernel: M::Kernel,
-    launch: Launch,
-    arguments: Vec<Arg>,
-    /// Which of the arguments are arrays: its place, the field's number, and whether it is written.
-    pointers: Vec<(usize, usize, bool)>,
-    /// Fields that are changed in place, and room for what they held.
-    aside: Vec<(usize, M::Buffer)>,
-}
-
 /// How often what was bound is run, as far as that can be said of any.
 const CALLS: u64 = 10;
 
@@ -72,23 +54,6 @@ pub struct Lacking {
     pub shape: Vec<usize>,
     /// The type of its elements.
     pub element: Element,
-}
-
-impl<M: Machine> Ready<M> {
-    /// Takes other arrays.
-    fn lend(&mut self, machine: &M, lending: &Lending) -> Result<()> {
-        for &(place, field, is_written) in &self.pointers {
-            let aside = self.aside.iter().find(|(own, _)| *own == field && !is_written);
-            let lent = if is_written { &lending.writes[field] } else { &lending.reads[field] };
-            let address = match (aside, lent) {
-                (Some((_, buffer)), _) => Some(machine.address(buffer, 0)),
-                (None, lent) => lent.as_ref().map(|own| own.address),
-            };
-            let address = address.ok_or_else(|| Error::check("a kernel takes what is not lent"))?;
-            self.arguments[place] = Arg::Pointer(address);
-        }
-        Ok(())
-    }
 }
 
 impl Job {
@@ -115,6 +80,19 @@ impl Job {
     /// device's, are not to be written, overlap, or lie in another way than kernels can read; parameters without a value; a device that is
     /// not there. A program, and what runs over a mesh, holds its arrays by itself: [`Job::start`].
     pub fn call<'a>(self, arrays: Arrays<'a>) -> Result<Call<'a>> {
+        self.call_by(arrays, |_| None)
+    }
+
+    /// The same; where the job leaves it open which kernel computes, it is asked for one that is better than the usual: what it names is
+    /// taken if it computes on such arrays.
+    ///
+    /// # Errors
+    /// Those of [`Job::call`].
+    pub fn call_by<'a>(
+        self,
+        arrays: Arrays<'a>,
+        choose: impl FnOnce(&Sought<'_>) -> Option<Choices>,
+    ) -> Result<Call<'a>> {
         let (stencil, choices, given) = self.called()?;
         let precision = choices.precision;
         let lending = Lending::new(&stencil, arrays)?;
@@ -123,6 +101,14 @@ impl Job {
         let region = analysis::region(&stencil, precision, grid, None, &params)?;
         let device = Device::choose(self.device).0;
         let apart = lending.check(&stencil, precision, grid, device)?;
+        let fits = |own: &Choices| {
+            Chosen { stencil: &stencil, choices: own, grid, region: &region, apart, params: &params }.plan().map(drop)
+        };
+        let sought = Sought { stencil: &stencil.name, choices: &choices, grid, device, fits: &fits };
+        let choices = match self.how.open {
+            Open::Kernel => choose(&sought).unwrap_or(choices),
+            Open::Storage | Open::Nothing => choices,
+        };
         let chosen = Chosen { stencil: &stencil, choices: &choices, grid, region: &region, apart, params: &params };
         let cells = grid.count().saturating_mul(CALLS);
         let how = match super::opened(device, cells, self.stream)? {
@@ -328,95 +314,6 @@ fn only_stencil(program: &Program) -> Option<&Stencil> {
     match program.actions.as_slice() {
         [Action::Call(call)] => program.stencils.get(call.stencil),
         _ => None,
-    }
-}
-
-/// What a kernel is made for.
-struct Chosen<'a> {
-    stencil: &'a Stencil,
-    choices: &'a Choices,
-    grid: Grid,
-    region: &'a Region,
-    apart: Apart,
-    params: &'a [Value],
-}
-
-impl Chosen<'_> {
-    /// Makes the kernel, which is one for any grid.
-    fn ready<M: Build>(&self, machine: &M, lending: &Lending) -> Result<Ready<M>> {
-        let &Self { stencil, choices, grid, region, apart, params } = self;
-        if choices.storage != Choices::default().storage || choices.fields != Fields::Soa || choices.checked {
-            return Err(Error::call(
-                "arrays that are lent are plain arrays in rows: no other storage computes on them",
-            )
-            .help("leave storage, fields and checks as they are, or `Job::start`, which packs its arrays"));
-        }
-        if choices.walks() {
-            let access = &choices.access;
-            return Err(Error::call(format!(
-                "`{access}` access copies rows that are aligned, as those that are lent need not be"
-            ))
-            .help("give another access, or take `Job::start`, which packs its arrays"));
-        }
-        let Apart { fastest, outer, row } = apart;
-        if fastest != choices.fastest && choices.fastest != Fastest::default() {
-            return Err(Error::call("levels of the arrays that are lent do not follow each other")
-                .help("leave the fastest axis as it is: a kernel takes that of its arrays"));
-        }
-        let places = row.saturating_mul(grid.nj);
-        let far = |count: usize, apart: usize| (count as u128 + 2).saturating_mul(apart as u128);
-        let last = match fastest {
-            // Rows may lie farther apart than levels do.
-            Fastest::Columns => far(grid.nk, outer).saturating_add(far(grid.nj, row)).saturating_add(far(grid.ni, 1)),
-            Fastest::Levels => far(places, outer),
-        };
-        let choices = Choices { fastest, wide: choices.wide || last > i32::MAX as u128, ..choices.clone() };
-        let mut plan = plan(stencil, &choices, None)?;
-        let columns = [region.i.len(), region.j.len()];
-        if let Some(axis) = (0..2).find(|&axis| columns[axis] < plan.tile.columns[axis] as usize) {
-            let (least, own) = (plan.tile.columns[axis], columns[axis]);
-            return Err(Error::call(format!(
-                "a thread computes {least} columns along {}, and there are {own}",
-                ["i", "j"][axis]
-            ))
-            .help("give a larger grid, or another strategy"));
-        }
-        let known = KnownGrid {
-            grid,
-            adjacency: None,
-            region: region.clone(),
-            levels_known: true,
-            layout: Arc::new(Layout::of_arrays(plan.storage.strides(), row, outer, grid.nj, region.i.start)),
-        };
-        // A thread that sweeps keeps values of all levels, and has to know how many there are.
-        if !stencil.sweeps.is_empty() {
-            plan.known_grid = Some(known.clone());
-        }
-        let kernel = print(&plan)?;
-        let loaded = machine.build(&kernel.name, &kernel.text)?;
-        let mut pointers = Vec::new();
-        let mut arguments = Vec::new();
-        for (place, parameter) in kernel.parameters.iter().enumerate() {
-            arguments.push(match parameter.meaning {
-                Meaning::Input(field) | Meaning::Output(field) => {
-                    pointers.push((place, field.index(), matches!(parameter.meaning, Meaning::Output(_))));
-                    // Set below.
-                    Arg::Pointer(0)
-                }
-                _ => plain_argument(&plan, &known, params, &parameter.meaning)
-                    .ok_or_else(|| Error::check(format!("kernel {} takes what is not lent", kernel.name)))?,
-            });
-        }
-        let room = |id: &FieldId| {
-            let lent = lending.writes[id.index()].as_ref();
-            let bytes = lent.and_then(|own| Some(own.extent()? * own.element.bytes())).unwrap_or(0);
-            Ok((id.index(), machine.upload(&memory::filled(0, bytes, "what a field held before")?)?))
-        };
-        let aside = lending.updates.iter().map(room).collect::<Result<Vec<_>>>()?;
-        let launch = Launch::of(&plan, &known, machine, &loaded)?;
-        let mut ready = Ready { kernel: loaded, launch, arguments, pointers, aside };
-        ready.lend(machine, lending)?;
-        Ok(ready)
     }
 }
 

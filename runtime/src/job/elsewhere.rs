@@ -1,6 +1,7 @@
 //! A run on a thread of its own. What a run holds belongs to one thread; whoever has several threads asks it from any of them.
 
-use super::{Job, Run};
+use super::{Job, Ready, Run};
+use crate::device::Platform;
 use crate::error::{Error, Result};
 use crate::threads;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
@@ -50,11 +51,26 @@ impl Job {
     /// # Errors
     /// Those of [`Job::start`]; or there can be no further thread.
     pub fn start_elsewhere(self) -> Result<Elsewhere> {
+        self.start_elsewhere_by(|_, _| Ok(()))
+    }
+
+    /// The same; which kernels compute it on the device is chosen there, before they are made.
+    ///
+    /// # Errors
+    /// Those of [`Job::start_elsewhere`], and of what chooses.
+    pub fn start_elsewhere_by(
+        self,
+        choose: impl FnOnce(&mut Ready, &Platform) -> Result<()> + Send + 'static,
+    ) -> Result<Elsewhere> {
         let (requests, received) = channel::<Request>();
         let (started, is_started) = sync_channel(1);
         let (end, ended) = channel();
         let work = move || {
-            let run = self.start();
+            let run = self.ready().and_then(|mut ready| {
+                let platform = ready.open()?;
+                choose(&mut ready, &platform)?;
+                ready.start_on(platform)
+            });
             let (told, run) = match run {
                 Ok(run) => (Ok(()), Some(run)),
                 Err(error) => (Err(error), None),

@@ -62,6 +62,7 @@
 
 mod call;
 mod elsewhere;
+mod kernel;
 mod lending;
 mod prints;
 mod ready;
@@ -79,6 +80,7 @@ use crate::mesh::program as over;
 use crate::program::plan::ProgramPlan;
 pub use call::{Call, Lacking};
 pub use elsewhere::Elsewhere;
+pub use kernel::Sought;
 pub use lending::Arrays;
 pub use ready::{Checked, Ready};
 pub use run::Run;

@@ -21,6 +21,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use stencilc_compiler::ir::VariableId;
 use stencilc_compiler::mesh::MeshChoices;
+use stencilc_compiler::plan::{Choices, Open};
 
 /// What is computed, with all that it is given.
 #[derive(Clone)]
@@ -135,6 +136,22 @@ impl Ready {
         knows_total(&*self.checked.script())
     }
 
+    /// Whether the job leaves it open which kernels compute it.
+    pub fn is_open(&self) -> bool {
+        let How { open, plan, over_mesh, .. } = &self.how;
+        *open == Open::Kernel && plan.is_none() && over_mesh.is_none()
+    }
+
+    /// On how many devices it is computed.
+    pub fn parts(&self) -> usize {
+        self.how.parts.max(1)
+    }
+
+    /// What is chosen of its kernels.
+    pub fn choices(&self) -> &Choices {
+        &self.how.choices
+    }
+
     /// Another plan of a program on a grid than the job had.
     pub fn plan(&mut self, plan: ProgramPlan) {
         self.how = How { choices: plan.choices.clone(), plan: Some(plan), ..std::mem::take(&mut self.how) };
@@ -165,8 +182,16 @@ impl Ready {
     /// # Errors
     /// A device that is not there, or that cannot take what was chosen; there is not enough memory.
     pub fn start(self) -> Result<Run> {
-        let platform = Device::choose(self.device).0.open(self.checked.cells())?;
+        let platform = self.open()?;
         self.start_on(platform)
+    }
+
+    /// The device that computes it; of several, the first of them.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn open(&self) -> Result<Platform> {
+        Device::choose(self.device).0.open(self.checked.cells())
     }
 
     /// The same on a device that was opened already; on several, it is the first of them.
@@ -306,9 +331,9 @@ impl Ready {
         match &self.resumed {
             Some(checkpoint) => {
                 checkpoint.restore(&mut driver)?;
-                Ok(Run::new(Box::new(driver), self.about, self.prints).resumed())
+                Ok(Run::new(Box::new(driver), self.checked, self.about, self.prints).resumed())
             }
-            None => Ok(Run::new(Box::new(driver.given()?), self.about, self.prints)),
+            None => Ok(Run::new(Box::new(driver.given()?), self.checked, self.about, self.prints)),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A job that was started.
 
+use super::Checked;
 use crate::array::{Array, Data};
 use crate::checkpoint::{self, About};
 use crate::driver::{Backend, Driver, Script};
@@ -84,6 +85,7 @@ impl<B: Backend> Running for Driver<B> {
 pub struct Run {
     driver: Box<dyn Running>,
     script: Arc<dyn Script>,
+    checked: Checked,
     about: About,
     /// Whether anything was computed, so that outputs have values.
     is_begun: bool,
@@ -95,9 +97,15 @@ pub struct Run {
 }
 
 impl Run {
-    pub(super) fn new(driver: Box<dyn Running>, about: About, prints: Vec<(Option<VariableId>, Print)>) -> Self {
+    pub(super) fn new(
+        driver: Box<dyn Running>,
+        checked: Checked,
+        about: About,
+        prints: Vec<(Option<VariableId>, Print)>,
+    ) -> Self {
         Self {
             script: driver.script(),
+            checked,
             is_begun: false,
             driver,
             about,
@@ -110,6 +118,11 @@ impl Run {
     /// The same, of which something was computed before.
     pub(super) fn resumed(self) -> Self {
         Self { is_begun: true, ..self }
+    }
+
+    /// What is computed, with all that it was given.
+    pub fn checked(&self) -> &Checked {
+        &self.checked
     }
 
     /// How often the outermost loops were run until now.

@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::text::{LABEL, Pen, TITLE, cannot_draw, fitted, register, text_style};
-use super::{GAP, LEAST_WIDTH, encode};
+use super::{GAP, LEAST_WIDTH, encoded};
 use crate::error::{Error, Result};
 use plotters::backend::{BitMapBackend, RGBPixel};
 use plotters::drawing::IntoDrawingArea;
@@ -76,7 +76,7 @@ pub fn png(picture: &Kinds) -> Result<Vec<u8>> {
     }
     canvas.present().map_err(cannot_draw)?;
     drop(canvas);
-    encode(&bytes, width, height).map_err(|error| Error::input(format!("cannot encode the picture: {error}")))
+    encoded(&bytes, width, height)
 }
 
 #[cfg(test)]
