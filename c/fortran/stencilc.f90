@@ -3,22 +3,27 @@
 ! Compile this file with the program, and link it with libstencilc: gfortran -c c/fortran/stencilc.f90. What each procedure does is said in
 ! c/include/stencilc.h, by the name with `stencilc_` before it.
 !
-! Axes of arrays are those of Fortran, (i, j, k), i fastest; over a mesh (parts, slots, elements, levels), of which a field has some. Whatever
-! is wrong is a status in `ierr` and a text in `message`; without `ierr` the program ends with that text.
+! Arrays are of type real(c_double), real(c_float), integer(c_int32_t) or logical(c_bool). Their axes are those of Fortran, (i, j, k), i fastest; over
+! a mesh (parts, slots, elements, levels), of which a field has some. Whatever is wrong is a status in `ierr` and a text in `message`, of
+! several lines where there is a help; without `ierr` the program ends with that text. Texts say shapes as C does, the slowest axis first.
+!
+! What a variable held before, begin, load, compile, bind, make, read and resume free; nothing else does, but `free`.
 module stencilc
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: error_unit
   implicit none
   private
-  public :: stencilc_array, stencilc_stencil, stencilc_call, stencilc_mesh, stencilc_run, field
+  public :: stencilc_array, stencilc_stencil, stencilc_call, stencilc_mesh, stencilc_run, field, given
 
   integer(c_int32_t), parameter, public :: stencilc_f64 = 1, stencilc_f32 = 2, stencilc_i32 = 3, stencilc_bool = 4
   integer(c_int32_t), parameter, public :: stencilc_read = 1, stencilc_write = 2, stencilc_update = 3, stencilc_host = -1
 
-  !> An array with its name, as `field` makes it. The array itself has to be there as long as this is used.
+  !> An array with its name, as `field` and `given` make it.
   type :: stencilc_array
     private
     character(len=:), allocatable :: name
+    !> The numbers, if they were copied.
+    integer(c_int8_t), allocatable :: bytes(:)
     type(c_ptr) :: data = c_null_ptr
     integer(c_int32_t) :: element = 0, role = 0, device = stencilc_host, axes = 0
     integer(c_int64_t) :: shape(4) = 0, strides(4) = 0
@@ -30,9 +35,9 @@ module stencilc
     type(c_ptr) :: handle = c_null_ptr
   contains
     procedure :: load, compile
-    procedure, private :: set_real64, set_real32, set_integer, set_logical
-    !> Sets a parameter.
-    generic :: set => set_real64, set_real32, set_integer, set_logical
+    procedure, private :: set_real64, set_integer, set_logical
+    !> Sets a parameter: a real(c_double), an integer or a logical.
+    generic :: set => set_real64, set_integer, set_logical
     procedure :: set_precision, set_device, set_devices, set_levels, set_options
     procedure :: free => free_stencil
   end type
@@ -71,17 +76,28 @@ module stencilc
     procedure :: step => step_run
     procedure :: progress => progress_run
     procedure :: wait => wait_run
-    procedure :: get => get_run
-    procedure :: put => put_run
+    procedure, private :: get_real64, get_real32, get_integer, get_logical
+    !> Copies what a field holds into an array, or a section of one.
+    generic :: get => get_real64, get_real32, get_integer, get_logical
+    procedure, private :: put_real64, put_real32, put_integer, put_logical
+    !> Gives a field other numbers.
+    generic :: put => put_real64, put_real32, put_integer, put_logical
     procedure :: number => number_run
     procedure :: save => save_run
     procedure :: free => free_run
   end type
 
-  !> An array with the name of its field: `field("t", t)`, sections included. The array is a variable and no expression, since it is looked at
-  !> later. `role` is stencilc_read and so on, if it is not what the field is declared for; `device` is the number of the GPU where it lies.
+  !> An array that a stencil is bound to, with the name of its field: `field("t", t)`, sections included. Its address is kept, so it has to be
+  !> there, with the attribute `target`, as long as the call; a component of an array of a derived type, as `cells%t`, is no such array, since
+  !> compilers pass a copy of it. `role` is stencilc_read and so on, if it is not what the field is declared for; `device` is the number of the GPU
+  !> where it lies.
   interface field
     module procedure field_real64, field_real32, field_integer, field_logical
+  end interface
+
+  !> Numbers for a run or a mesh, with the name of what they are: `given("t", t)`. They are copied at once, so any expression will do.
+  interface given
+    module procedure given_real64, given_real32, given_integer, given_logical
   end interface
 
   !> As C lays them out.
@@ -306,11 +322,11 @@ module stencilc
 
 contains
 
-  !> A text as C has it.
+  !> A text as C has it. Blanks at its end are none of it.
   pure function in_c(text)
     character(len=*), intent(in) :: text
-    character(kind=c_char, len=len(text) + 1) :: in_c
-    in_c = text // c_null_char
+    character(kind=c_char, len=len_trim(text) + 1) :: in_c
+    in_c = trim(text) // c_null_char
   end function
 
   !> Tells what came of a call: in `ierr` and `message`, or by ending the program where it is wrong and nobody asked.
@@ -339,8 +355,9 @@ contains
 
   !> What C is told of arrays. The result is kept until the call has returned.
   subroutine tell_arrays(arrays, own)
-    type(stencilc_array), intent(in) :: arrays(:)
+    type(stencilc_array), intent(in), target :: arrays(:)
     type(told), intent(inout), target :: own
+    type(c_ptr) :: at
     integer :: longest, n, letter
     longest = 0
     do n = 1, size(arrays)
@@ -354,7 +371,11 @@ contains
           own%names(letter, n) = arrays(n)%name(letter:letter)
         end do
       end if
-      own%arrays(n) = c_array(c_sizeof(own%arrays(n)), c_loc(own%names(1, n)), arrays(n)%data, arrays(n)%element, arrays(n)%role, &
+      at = arrays(n)%data
+      if (allocated(arrays(n)%bytes)) then
+        if (size(arrays(n)%bytes) > 0) at = c_loc(arrays(n)%bytes)
+      end if
+      own%arrays(n) = c_array(c_sizeof(own%arrays(n)), c_loc(own%names(1, n)), at, arrays(n)%element, arrays(n)%role, &
                               arrays(n)%device, arrays(n)%axes, arrays(n)%shape, arrays(n)%strides)
     end do
   end subroutine
@@ -363,13 +384,14 @@ contains
   function made(name, element, bytes, extents, first, next, role, device)
     character(len=*), intent(in) :: name
     integer(c_int32_t), intent(in) :: element
-    integer, intent(in) :: bytes, extents(:)
+    integer, intent(in) :: bytes
+    integer(c_int64_t), intent(in) :: extents(:)
     type(c_ptr), intent(in) :: first, next(:)
     integer(c_int32_t), intent(in), optional :: role, device
     type(stencilc_array) :: made
     integer :: axis, axes
     axes = size(extents)
-    made%name = name
+    made%name = trim(name)
     made%element = element
     made%axes = int(axes, c_int32_t)
     made%data = first
@@ -389,37 +411,47 @@ contains
     integer(c_int32_t), intent(in), optional :: role, device
     type(stencilc_array) :: own
     type(c_ptr) :: at, next(rank(array))
+    ! Some compilers count copies that they pass from 0.
+    integer(c_int64_t) :: first(rank(array)), second(rank(array))
     at = c_null_ptr
     next = c_null_ptr
     select rank (array)
     rank (1)
-      if (size(array) > 0) then
-        at = c_loc(array(1))
-        next(1) = c_loc(array(min(2, size(array, 1))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1)))
+        next(1) = c_loc(array(second(1)))
       end if
     rank (2)
-      if (size(array) > 0) then
-        at = c_loc(array(1, 1))
-        next(1) = c_loc(array(min(2, size(array, 1)), 1))
-        next(2) = c_loc(array(1, min(2, size(array, 2))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1), first(2)))
+        next(1) = c_loc(array(second(1), first(2)))
+        next(2) = c_loc(array(first(1), second(2)))
       end if
     rank (3)
-      if (size(array) > 0) then
-        at = c_loc(array(1, 1, 1))
-        next(1) = c_loc(array(min(2, size(array, 1)), 1, 1))
-        next(2) = c_loc(array(1, min(2, size(array, 2)), 1))
-        next(3) = c_loc(array(1, 1, min(2, size(array, 3))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1), first(2), first(3)))
+        next(1) = c_loc(array(second(1), first(2), first(3)))
+        next(2) = c_loc(array(first(1), second(2), first(3)))
+        next(3) = c_loc(array(first(1), first(2), second(3)))
       end if
     rank (4)
-      if (size(array) > 0) then
-        at = c_loc(array(1, 1, 1, 1))
-        next(1) = c_loc(array(min(2, size(array, 1)), 1, 1, 1))
-        next(2) = c_loc(array(1, min(2, size(array, 2)), 1, 1))
-        next(3) = c_loc(array(1, 1, min(2, size(array, 3)), 1))
-        next(4) = c_loc(array(1, 1, 1, min(2, size(array, 4))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1), first(2), first(3), first(4)))
+        next(1) = c_loc(array(second(1), first(2), first(3), first(4)))
+        next(2) = c_loc(array(first(1), second(2), first(3), first(4)))
+        next(3) = c_loc(array(first(1), first(2), second(3), first(4)))
+        next(4) = c_loc(array(first(1), first(2), first(3), second(4)))
       end if
     end select
-    own = made(name, stencilc_f64, 8, shape(array), at, next, role, device)
+    own = made(name, stencilc_f64, 8, shape(array, kind=c_int64_t), at, next, role, device)
   end function
 
   function field_real32(name, array, role, device) result(own)
@@ -428,37 +460,47 @@ contains
     integer(c_int32_t), intent(in), optional :: role, device
     type(stencilc_array) :: own
     type(c_ptr) :: at, next(rank(array))
+    ! Some compilers count copies that they pass from 0.
+    integer(c_int64_t) :: first(rank(array)), second(rank(array))
     at = c_null_ptr
     next = c_null_ptr
     select rank (array)
     rank (1)
-      if (size(array) > 0) then
-        at = c_loc(array(1))
-        next(1) = c_loc(array(min(2, size(array, 1))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1)))
+        next(1) = c_loc(array(second(1)))
       end if
     rank (2)
-      if (size(array) > 0) then
-        at = c_loc(array(1, 1))
-        next(1) = c_loc(array(min(2, size(array, 1)), 1))
-        next(2) = c_loc(array(1, min(2, size(array, 2))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1), first(2)))
+        next(1) = c_loc(array(second(1), first(2)))
+        next(2) = c_loc(array(first(1), second(2)))
       end if
     rank (3)
-      if (size(array) > 0) then
-        at = c_loc(array(1, 1, 1))
-        next(1) = c_loc(array(min(2, size(array, 1)), 1, 1))
-        next(2) = c_loc(array(1, min(2, size(array, 2)), 1))
-        next(3) = c_loc(array(1, 1, min(2, size(array, 3))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1), first(2), first(3)))
+        next(1) = c_loc(array(second(1), first(2), first(3)))
+        next(2) = c_loc(array(first(1), second(2), first(3)))
+        next(3) = c_loc(array(first(1), first(2), second(3)))
       end if
     rank (4)
-      if (size(array) > 0) then
-        at = c_loc(array(1, 1, 1, 1))
-        next(1) = c_loc(array(min(2, size(array, 1)), 1, 1, 1))
-        next(2) = c_loc(array(1, min(2, size(array, 2)), 1, 1))
-        next(3) = c_loc(array(1, 1, min(2, size(array, 3)), 1))
-        next(4) = c_loc(array(1, 1, 1, min(2, size(array, 4))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1), first(2), first(3), first(4)))
+        next(1) = c_loc(array(second(1), first(2), first(3), first(4)))
+        next(2) = c_loc(array(first(1), second(2), first(3), first(4)))
+        next(3) = c_loc(array(first(1), first(2), second(3), first(4)))
+        next(4) = c_loc(array(first(1), first(2), first(3), second(4)))
       end if
     end select
-    own = made(name, stencilc_f32, 4, shape(array), at, next, role, device)
+    own = made(name, stencilc_f32, 4, shape(array, kind=c_int64_t), at, next, role, device)
   end function
 
   function field_integer(name, array, role, device) result(own)
@@ -467,37 +509,47 @@ contains
     integer(c_int32_t), intent(in), optional :: role, device
     type(stencilc_array) :: own
     type(c_ptr) :: at, next(rank(array))
+    ! Some compilers count copies that they pass from 0.
+    integer(c_int64_t) :: first(rank(array)), second(rank(array))
     at = c_null_ptr
     next = c_null_ptr
     select rank (array)
     rank (1)
-      if (size(array) > 0) then
-        at = c_loc(array(1))
-        next(1) = c_loc(array(min(2, size(array, 1))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1)))
+        next(1) = c_loc(array(second(1)))
       end if
     rank (2)
-      if (size(array) > 0) then
-        at = c_loc(array(1, 1))
-        next(1) = c_loc(array(min(2, size(array, 1)), 1))
-        next(2) = c_loc(array(1, min(2, size(array, 2))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1), first(2)))
+        next(1) = c_loc(array(second(1), first(2)))
+        next(2) = c_loc(array(first(1), second(2)))
       end if
     rank (3)
-      if (size(array) > 0) then
-        at = c_loc(array(1, 1, 1))
-        next(1) = c_loc(array(min(2, size(array, 1)), 1, 1))
-        next(2) = c_loc(array(1, min(2, size(array, 2)), 1))
-        next(3) = c_loc(array(1, 1, min(2, size(array, 3))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1), first(2), first(3)))
+        next(1) = c_loc(array(second(1), first(2), first(3)))
+        next(2) = c_loc(array(first(1), second(2), first(3)))
+        next(3) = c_loc(array(first(1), first(2), second(3)))
       end if
     rank (4)
-      if (size(array) > 0) then
-        at = c_loc(array(1, 1, 1, 1))
-        next(1) = c_loc(array(min(2, size(array, 1)), 1, 1, 1))
-        next(2) = c_loc(array(1, min(2, size(array, 2)), 1, 1))
-        next(3) = c_loc(array(1, 1, min(2, size(array, 3)), 1))
-        next(4) = c_loc(array(1, 1, 1, min(2, size(array, 4))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1), first(2), first(3), first(4)))
+        next(1) = c_loc(array(second(1), first(2), first(3), first(4)))
+        next(2) = c_loc(array(first(1), second(2), first(3), first(4)))
+        next(3) = c_loc(array(first(1), first(2), second(3), first(4)))
+        next(4) = c_loc(array(first(1), first(2), first(3), second(4)))
       end if
     end select
-    own = made(name, stencilc_i32, 4, shape(array), at, next, role, device)
+    own = made(name, stencilc_i32, 4, shape(array, kind=c_int64_t), at, next, role, device)
   end function
 
   function field_logical(name, array, role, device) result(own)
@@ -506,38 +558,216 @@ contains
     integer(c_int32_t), intent(in), optional :: role, device
     type(stencilc_array) :: own
     type(c_ptr) :: at, next(rank(array))
+    ! Some compilers count copies that they pass from 0.
+    integer(c_int64_t) :: first(rank(array)), second(rank(array))
     at = c_null_ptr
     next = c_null_ptr
     select rank (array)
     rank (1)
-      if (size(array) > 0) then
-        at = c_loc(array(1))
-        next(1) = c_loc(array(min(2, size(array, 1))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1)))
+        next(1) = c_loc(array(second(1)))
       end if
     rank (2)
-      if (size(array) > 0) then
-        at = c_loc(array(1, 1))
-        next(1) = c_loc(array(min(2, size(array, 1)), 1))
-        next(2) = c_loc(array(1, min(2, size(array, 2))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1), first(2)))
+        next(1) = c_loc(array(second(1), first(2)))
+        next(2) = c_loc(array(first(1), second(2)))
       end if
     rank (3)
-      if (size(array) > 0) then
-        at = c_loc(array(1, 1, 1))
-        next(1) = c_loc(array(min(2, size(array, 1)), 1, 1))
-        next(2) = c_loc(array(1, min(2, size(array, 2)), 1))
-        next(3) = c_loc(array(1, 1, min(2, size(array, 3))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1), first(2), first(3)))
+        next(1) = c_loc(array(second(1), first(2), first(3)))
+        next(2) = c_loc(array(first(1), second(2), first(3)))
+        next(3) = c_loc(array(first(1), first(2), second(3)))
       end if
     rank (4)
-      if (size(array) > 0) then
-        at = c_loc(array(1, 1, 1, 1))
-        next(1) = c_loc(array(min(2, size(array, 1)), 1, 1, 1))
-        next(2) = c_loc(array(1, min(2, size(array, 2)), 1, 1))
-        next(3) = c_loc(array(1, 1, min(2, size(array, 3)), 1))
-        next(4) = c_loc(array(1, 1, 1, min(2, size(array, 4))))
+      if (size(array, kind=c_int64_t) > 0) then
+        first = lbound(array, kind=c_int64_t)
+        second = min(first + 1, ubound(array, kind=c_int64_t))
+        at = c_loc(array(first(1), first(2), first(3), first(4)))
+        next(1) = c_loc(array(second(1), first(2), first(3), first(4)))
+        next(2) = c_loc(array(first(1), second(2), first(3), first(4)))
+        next(3) = c_loc(array(first(1), first(2), second(3), first(4)))
+        next(4) = c_loc(array(first(1), first(2), first(3), second(4)))
       end if
     end select
-    own = made(name, stencilc_bool, 1, shape(array), at, next, role, device)
+    own = made(name, stencilc_bool, 1, shape(array, kind=c_int64_t), at, next, role, device)
   end function
+
+  function given_real64(name, array) result(own)
+    character(len=*), intent(in) :: name
+    real(c_double), intent(in) :: array(..)
+    type(stencilc_array) :: own
+    select rank (array)
+    rank (0)
+      own = dense(name, stencilc_f64, [1_c_int64_t], transfer([array], [0_c_int8_t]))
+    rank (1)
+      own = dense(name, stencilc_f64, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank (2)
+      own = dense(name, stencilc_f64, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank (3)
+      own = dense(name, stencilc_f64, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank (4)
+      own = dense(name, stencilc_f64, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank default
+      own = dense(name, stencilc_f64, [integer(c_int64_t) ::], [integer(c_int8_t) ::])
+    end select
+  end function
+
+  function given_real32(name, array) result(own)
+    character(len=*), intent(in) :: name
+    real(c_float), intent(in) :: array(..)
+    type(stencilc_array) :: own
+    select rank (array)
+    rank (0)
+      own = dense(name, stencilc_f32, [1_c_int64_t], transfer([array], [0_c_int8_t]))
+    rank (1)
+      own = dense(name, stencilc_f32, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank (2)
+      own = dense(name, stencilc_f32, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank (3)
+      own = dense(name, stencilc_f32, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank (4)
+      own = dense(name, stencilc_f32, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank default
+      own = dense(name, stencilc_f32, [integer(c_int64_t) ::], [integer(c_int8_t) ::])
+    end select
+  end function
+
+  function given_integer(name, array) result(own)
+    character(len=*), intent(in) :: name
+    integer(c_int32_t), intent(in) :: array(..)
+    type(stencilc_array) :: own
+    select rank (array)
+    rank (0)
+      own = dense(name, stencilc_i32, [1_c_int64_t], transfer([array], [0_c_int8_t]))
+    rank (1)
+      own = dense(name, stencilc_i32, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank (2)
+      own = dense(name, stencilc_i32, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank (3)
+      own = dense(name, stencilc_i32, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank (4)
+      own = dense(name, stencilc_i32, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank default
+      own = dense(name, stencilc_i32, [integer(c_int64_t) ::], [integer(c_int8_t) ::])
+    end select
+  end function
+
+  function given_logical(name, array) result(own)
+    character(len=*), intent(in) :: name
+    logical(c_bool), intent(in) :: array(..)
+    type(stencilc_array) :: own
+    select rank (array)
+    rank (0)
+      own = dense(name, stencilc_bool, [1_c_int64_t], transfer([array], [0_c_int8_t]))
+    rank (1)
+      own = dense(name, stencilc_bool, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank (2)
+      own = dense(name, stencilc_bool, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank (3)
+      own = dense(name, stencilc_bool, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank (4)
+      own = dense(name, stencilc_bool, shape(array, kind=c_int64_t), transfer(pack(array, .true.), [0_c_int8_t]))
+    rank default
+      own = dense(name, stencilc_bool, [integer(c_int64_t) ::], [integer(c_int8_t) ::])
+    end select
+  end function
+
+  !> Numbers that were copied: those of an array without room between them. There is none with more than 4 axes.
+  function dense(name, element, extents, bytes)
+    character(len=*), intent(in) :: name
+    integer(c_int32_t), intent(in) :: element
+    integer(c_int64_t), intent(in) :: extents(:)
+    integer(c_int8_t), intent(in) :: bytes(:)
+    type(stencilc_array) :: dense
+    integer :: axes
+    axes = size(extents)
+    dense%name = trim(name)
+    dense%element = element
+    dense%axes = int(axes, c_int32_t)
+    dense%shape(:axes) = extents(axes:1:-1)
+    allocate (dense%bytes, source=bytes)
+  end function
+
+  subroutine get_real64(self, name, array, ierr, message)
+    class(stencilc_run), intent(in) :: self
+    character(len=*), intent(in) :: name
+    real(c_double), intent(inout), target :: array(..)
+    integer, intent(out), optional :: ierr
+    character(len=*), intent(out), optional :: message
+    call get_run(self, field(name, array), ierr, message)
+  end subroutine
+
+  subroutine put_real64(self, name, array, ierr, message)
+    class(stencilc_run), intent(inout) :: self
+    character(len=*), intent(in) :: name
+    real(c_double), intent(in) :: array(..)
+    integer, intent(out), optional :: ierr
+    character(len=*), intent(out), optional :: message
+    call put_run(self, given(name, array), ierr, message)
+  end subroutine
+
+  subroutine get_real32(self, name, array, ierr, message)
+    class(stencilc_run), intent(in) :: self
+    character(len=*), intent(in) :: name
+    real(c_float), intent(inout), target :: array(..)
+    integer, intent(out), optional :: ierr
+    character(len=*), intent(out), optional :: message
+    call get_run(self, field(name, array), ierr, message)
+  end subroutine
+
+  subroutine put_real32(self, name, array, ierr, message)
+    class(stencilc_run), intent(inout) :: self
+    character(len=*), intent(in) :: name
+    real(c_float), intent(in) :: array(..)
+    integer, intent(out), optional :: ierr
+    character(len=*), intent(out), optional :: message
+    call put_run(self, given(name, array), ierr, message)
+  end subroutine
+
+  subroutine get_integer(self, name, array, ierr, message)
+    class(stencilc_run), intent(in) :: self
+    character(len=*), intent(in) :: name
+    integer(c_int32_t), intent(inout), target :: array(..)
+    integer, intent(out), optional :: ierr
+    character(len=*), intent(out), optional :: message
+    call get_run(self, field(name, array), ierr, message)
+  end subroutine
+
+  subroutine put_integer(self, name, array, ierr, message)
+    class(stencilc_run), intent(inout) :: self
+    character(len=*), intent(in) :: name
+    integer(c_int32_t), intent(in) :: array(..)
+    integer, intent(out), optional :: ierr
+    character(len=*), intent(out), optional :: message
+    call put_run(self, given(name, array), ierr, message)
+  end subroutine
+
+  subroutine get_logical(self, name, array, ierr, message)
+    class(stencilc_run), intent(in) :: self
+    character(len=*), intent(in) :: name
+    logical(c_bool), intent(inout), target :: array(..)
+    integer, intent(out), optional :: ierr
+    character(len=*), intent(out), optional :: message
+    call get_run(self, field(name, array), ierr, message)
+  end subroutine
+
+  subroutine put_logical(self, name, array, ierr, message)
+    class(stencilc_run), intent(inout) :: self
+    character(len=*), intent(in) :: name
+    logical(c_bool), intent(in) :: array(..)
+    integer, intent(out), optional :: ierr
+    character(len=*), intent(out), optional :: message
+    call put_run(self, given(name, array), ierr, message)
+  end subroutine
 
   !> The name of a stencil or program, or none.
   subroutine name_of(stencil, name, at)
@@ -547,11 +777,11 @@ contains
     integer :: n
     at = c_null_ptr
     if (.not. present(stencil)) return
-    allocate (name(len(stencil) + 1))
-    do n = 1, len(stencil)
+    allocate (name(len_trim(stencil) + 1))
+    do n = 1, len_trim(stencil)
       name(n) = stencil(n:n)
     end do
-    name(len(stencil) + 1) = c_null_char
+    name(len_trim(stencil) + 1) = c_null_char
     at = c_loc(name)
   end subroutine
 
@@ -562,10 +792,17 @@ contains
     character(len=*), intent(in), optional :: name
     integer, intent(out), optional :: ierr
     character(len=*), intent(out), optional :: message
+    type(c_ptr) :: new
+    integer(c_int) :: status, freed
     character(kind=c_char), allocatable, target :: own(:)
     type(c_ptr) :: at
     call name_of(name, own, at)
-    call tell(c_load(in_c(file), at, self%handle), ierr, message)
+    status = c_load(in_c(file), at, new)
+    if (status == 0) then
+      freed = c_free(self%handle)
+      self%handle = new
+    end if
+    call tell(status, ierr, message)
   end subroutine
 
   !> Compiles a text, which messages call by `called`; `name` says which of its stencils and programs is meant.
@@ -575,10 +812,17 @@ contains
     character(len=*), intent(in), optional :: name
     integer, intent(out), optional :: ierr
     character(len=*), intent(out), optional :: message
+    type(c_ptr) :: new
+    integer(c_int) :: status, freed
     character(kind=c_char), allocatable, target :: own(:)
     type(c_ptr) :: at
     call name_of(name, own, at)
-    call tell(c_compile(in_c(source), in_c(called), at, self%handle), ierr, message)
+    status = c_compile(in_c(source), in_c(called), at, new)
+    if (status == 0) then
+      freed = c_free(self%handle)
+      self%handle = new
+    end if
+    call tell(status, ierr, message)
   end subroutine
 
   subroutine set_real64(self, name, value, ierr, message)
@@ -588,15 +832,6 @@ contains
     integer, intent(out), optional :: ierr
     character(len=*), intent(out), optional :: message
     call tell(c_set_real(self%handle, in_c(name), value), ierr, message)
-  end subroutine
-
-  subroutine set_real32(self, name, value, ierr, message)
-    class(stencilc_stencil), intent(inout) :: self
-    character(len=*), intent(in) :: name
-    real(c_float), intent(in) :: value
-    integer, intent(out), optional :: ierr
-    character(len=*), intent(out), optional :: message
-    call tell(c_set_real(self%handle, in_c(name), real(value, c_double)), ierr, message)
   end subroutine
 
   subroutine set_integer(self, name, value, ierr, message)
@@ -661,18 +896,25 @@ contains
   subroutine bind_call(self, stencil, arrays, ierr, message)
     class(stencilc_call), intent(inout) :: self
     type(stencilc_stencil), intent(in) :: stencil
-    type(stencilc_array), intent(in) :: arrays(:)
+    type(stencilc_array), intent(in), target :: arrays(:)
     integer, intent(out), optional :: ierr
     character(len=*), intent(out), optional :: message
+    type(c_ptr) :: new
+    integer(c_int) :: status, freed
     type(told), target :: own
     call tell_arrays(arrays, own)
-    call tell(c_bind(stencil%handle, own%arrays, size(arrays, kind=c_size_t), self%handle), ierr, message)
+    status = c_bind(stencil%handle, own%arrays, size(arrays, kind=c_size_t), new)
+    if (status == 0) then
+      freed = c_free_call(self%handle)
+      self%handle = new
+    end if
+    call tell(status, ierr, message)
   end subroutine
 
   !> Lends other arrays that lie as those did.
   subroutine lend_call(self, arrays, ierr, message)
     class(stencilc_call), intent(inout) :: self
-    type(stencilc_array), intent(in) :: arrays(:)
+    type(stencilc_array), intent(in), target :: arrays(:)
     integer, intent(out), optional :: ierr
     character(len=*), intent(out), optional :: message
     type(told), target :: own
@@ -697,23 +939,37 @@ contains
     character(len=*), intent(in) :: file
     integer, intent(out), optional :: ierr
     character(len=*), intent(out), optional :: message
-    call tell(c_mesh_read(in_c(file), self%handle), ierr, message)
+    type(c_ptr) :: new
+    integer(c_int) :: status, freed
+    status = c_mesh_read(in_c(file), new)
+    if (status == 0) then
+      freed = c_mesh_free(self%handle)
+      self%handle = new
+    end if
+    call tell(status, ierr, message)
   end subroutine
 
-  !> Makes a mesh of arrays: `field("edge.cells -> cell", cells)` of shape (slots, edges), `field("area on cell", area)`. Elements are counted
+  !> Makes a mesh of arrays: `given("edge.cells -> cell", cells)` of shape (slots, edges), `given("area on cell", area)`. Elements are counted
   !> from 1, unless `first` is 0; the number before stands where there is no element.
   subroutine make_mesh(self, arrays, first, ierr, message)
     class(stencilc_mesh), intent(inout) :: self
-    type(stencilc_array), intent(in) :: arrays(:)
+    type(stencilc_array), intent(in), target :: arrays(:)
     integer, intent(in), optional :: first
     integer, intent(out), optional :: ierr
     character(len=*), intent(out), optional :: message
+    type(c_ptr) :: new
+    integer(c_int) :: status, freed
     type(told), target :: own
     integer(c_int32_t) :: from
     from = 1
     if (present(first)) from = int(first, c_int32_t)
     call tell_arrays(arrays, own)
-    call tell(c_mesh_make(own%arrays, size(arrays, kind=c_size_t), from, self%handle), ierr, message)
+    status = c_mesh_make(own%arrays, size(arrays, kind=c_size_t), from, new)
+    if (status == 0) then
+      freed = c_mesh_free(self%handle)
+      self%handle = new
+    end if
+    call tell(status, ierr, message)
   end subroutine
 
   !> Says how many elements a set has.
@@ -733,13 +989,20 @@ contains
   subroutine begin_run(self, stencil, arrays, mesh, ierr, message)
     class(stencilc_run), intent(inout) :: self
     type(stencilc_stencil), intent(in) :: stencil
-    type(stencilc_array), intent(in) :: arrays(:)
+    type(stencilc_array), intent(in), target :: arrays(:)
     type(stencilc_mesh), intent(in), optional :: mesh
     integer, intent(out), optional :: ierr
     character(len=*), intent(out), optional :: message
+    type(c_ptr) :: new
+    integer(c_int) :: status, freed
     type(told), target :: own
     call tell_arrays(arrays, own)
-    call tell(c_run_begin(stencil%handle, handle_of(mesh), own%arrays, size(arrays, kind=c_size_t), self%handle), ierr, message)
+    status = c_run_begin(stencil%handle, handle_of(mesh), own%arrays, size(arrays, kind=c_size_t), new)
+    if (status == 0) then
+      freed = c_run_free(self%handle)
+      self%handle = new
+    end if
+    call tell(status, ierr, message)
   end subroutine
 
   function handle_of(mesh)
@@ -757,7 +1020,14 @@ contains
     type(stencilc_mesh), intent(in), optional :: mesh
     integer, intent(out), optional :: ierr
     character(len=*), intent(out), optional :: message
-    call tell(c_run_resume(stencil%handle, handle_of(mesh), in_c(file), self%handle), ierr, message)
+    type(c_ptr) :: new
+    integer(c_int) :: status, freed
+    status = c_run_resume(stencil%handle, handle_of(mesh), in_c(file), new)
+    if (status == 0) then
+      freed = c_run_free(self%handle)
+      self%handle = new
+    end if
+    call tell(status, ierr, message)
   end subroutine
 
   !> Goes on by so many steps, or to the end if nothing is said; `done` says how many there were.
@@ -795,8 +1065,10 @@ contains
     type(stencilc_array), intent(in) :: array
     integer, intent(out), optional :: ierr
     character(len=*), intent(out), optional :: message
+    type(stencilc_array), target :: one(1)
     type(told), target :: own
-    call tell_arrays([array], own)
+    one(1) = array
+    call tell_arrays(one, own)
     call tell(c_run_get(self%handle, own%arrays(1)), ierr, message)
   end subroutine
 
@@ -806,8 +1078,10 @@ contains
     type(stencilc_array), intent(in) :: array
     integer, intent(out), optional :: ierr
     character(len=*), intent(out), optional :: message
+    type(stencilc_array), target :: one(1)
     type(told), target :: own
-    call tell_arrays([array], own)
+    one(1) = array
+    call tell_arrays(one, own)
     call tell(c_run_put(self%handle, own%arrays(1)), ierr, message)
   end subroutine
 

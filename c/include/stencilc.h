@@ -6,6 +6,9 @@
  *
  * Handles may be used from any thread. A call that is run by one thread keeps others waiting that want to run the same one.
  *
+ * Devices are `cpu`, the interpreter; `native`, kernels on the CPU; `cuda:0` and so on; and `emulate`, which runs the kernels of GPUs on the CPU,
+ * slowly, to look at each access. Memory that cannot be had while something is computed ends the process with a message.
+ *
  * Made by cbindgen: header/ says how.
  */
 
@@ -208,7 +211,8 @@ typedef struct StencilcArray {
      */
     int64_t shape[4];
     /**
-     * Elements from one to the next along each axis; all 0 for those of an array of C, without room between rows.
+     * Elements from one to the next along each axis; all 0 for those of an array of C, without room between rows. Where some are 0 and
+     * others not, what is read is the same all along that axis, and nothing can be written.
      */
     int64_t strides[4];
 } StencilcArray;
@@ -438,7 +442,8 @@ enum StencilcStatus stencilc_mesh_free(struct StencilcMesh *mesh);
 
 /**
  * Begins a program, or a stencil as one: checks all that is said, makes the kernels, and copies the arrays of its inputs to its fields. What
- * is on a grid has no mesh, and null is given; its extents are those of the arrays.
+ * is on a grid has no mesh, and null is given; its extents are those of the arrays. Numbers may be of another type than their field's, if each can
+ * be held; what else is said of arrays, as their roles, makes no difference.
  *
  * What the caller sees to:
  * There are as many arrays, of the host's memory, and room for a handle.

@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_void};
 use stencilc_compiler::ir::Role;
 use stencilc_runtime::job::Arrays;
 use stencilc_runtime::lent::Memory;
-use stencilc_runtime::{Array, Error, Lent};
+use stencilc_runtime::{Array, Error, Lent, memory};
 
 /// In the host's memory.
 pub const STENCILC_HOST: i32 = -1;
@@ -34,7 +34,8 @@ pub struct StencilcArray {
     pub axes: i32,
     /// How many elements it has along each axis, slowest first.
     pub shape: [i64; 4],
-    /// Elements from one to the next along each axis; all 0 for those of an array of C, without room between rows.
+    /// Elements from one to the next along each axis; all 0 for those of an array of C, without room between rows. Where some are 0 and
+    /// others not, what is read is the same all along that axis, and nothing can be written.
     pub strides: [i64; 4],
 }
 
@@ -61,7 +62,11 @@ unsafe fn all<'a>(arrays: *const StencilcArray, count: usize) -> Result<Vec<(&'a
         let size = unsafe { (&raw const (*address).size).read_unaligned() };
         check_size(size, size_of::<StencilcArray>(), "StencilcArray")?;
         let expected = *first_size.get_or_insert(size);
-        if size != expected || !size.is_multiple_of(align_of::<StencilcArray>()) || size > MOST {
+        if size > MOST {
+            return Err(Error::call(format!("the `size` of array {number} is {size}, which no such struct has"))
+                .help("set it: `sizeof(StencilcArray)`"));
+        }
+        if size != expected || !size.is_multiple_of(align_of::<StencilcArray>()) {
             return Err(Error::call(format!(
                 "the `size` of array {number} is {size}, and that of the first is {expected}"
             ))
@@ -95,10 +100,22 @@ pub unsafe fn copied(arrays: *const StencilcArray, count: usize) -> Result<Vec<(
             ))
             .help("bring it there: cudaMemcpy"));
         }
+        let numbers = own.shape[..own.axes.clamp(0, 4) as usize].iter().map(|length| *length as u128).product::<u128>();
+        let bytes = numbers.saturating_mul(element_named(own.element, name)?.bytes() as u128);
+        memory::check(bytes, &format!("a copy of `{name}` takes"), "is its shape right?")?;
+        let array = lent.to_array()?;
         lent.check_truths(&format!("the array of `{name}`"))?;
-        Ok((name.to_owned(), lent.to_array()?))
+        Ok((name.to_owned(), array))
     });
-    copied.collect()
+    let copied = copied.collect::<Result<Vec<(String, Array)>, Error>>()?;
+    let mut names: Vec<&str> = copied.iter().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => {
+            Err(Error::call(format!("there are two arrays called `{}`", pair[0])).help("leave out one of them"))
+        }
+        None => Ok(copied),
+    }
 }
 
 /// An array, lent, with its name.

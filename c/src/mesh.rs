@@ -45,13 +45,16 @@ pub unsafe extern "C" fn stencilc_mesh_make(
     // SAFETY: the caller's.
     unsafe {
         handles::made(out, || {
-            let arrays = array::copied(arrays, count)?;
-            mesh::Mesh::of_arrays(
-                arrays
-                    .into_iter()
-                    .map(|(name, array)| counted_from(first, name, array))
-                    .collect::<Result<Vec<_>, _>>()?,
-            )
+            let arrays =
+                array::copied(arrays, count)?.into_iter().map(|(name, array)| counted_from(first, name, array));
+            let made = mesh::Mesh::of_arrays(arrays.collect::<Result<Vec<_>, _>>()?);
+            made.map_err(|error| Error {
+                message: match first {
+                    0 => error.message,
+                    _ => format!("{} (elements and slots are counted from 0 here)", error.message),
+                },
+                ..error
+            })
         })
     }
 }

@@ -27,6 +27,15 @@ impl Held for Begun {
     const WHAT: &'static str = "a run";
 }
 
+/// The run of a handle.
+///
+/// # Errors
+/// It is none; or this process was forked from the one that has the run's thread.
+fn begun(run: *const StencilcRun) -> Result<Arc<Begun>, Error> {
+    begin()?;
+    handles::held(run)
+}
+
 /// What is to be computed, where, and by what.
 fn job(stencil: &Stencil, mesh: *const StencilcMesh) -> Result<Job, Error> {
     begin()?;
@@ -40,7 +49,8 @@ fn job(stencil: &Stencil, mesh: *const StencilcMesh) -> Result<Job, Error> {
 }
 
 /// Begins a program, or a stencil as one: checks all that is said, makes the kernels, and copies the arrays of its inputs to its fields. What
-/// is on a grid has no mesh, and null is given; its extents are those of the arrays.
+/// is on a grid has no mesh, and null is given; its extents are those of the arrays. Numbers may be of another type than their field's, if each can
+/// be held; what else is said of arrays, as their roles, makes no difference.
 ///
 /// # Safety
 /// There are as many arrays, of the host's memory, and room for a handle.
@@ -100,8 +110,7 @@ pub unsafe extern "C" fn stencilc_run_resume(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stencilc_run_step(run: *mut StencilcRun, times: u64, done: *mut u64) -> StencilcStatus {
     guarded(|| {
-        let own = handles::held::<Begun, _>(run)?;
-        begin()?;
+        let own = begun(run)?;
         let steps = own.run.ask(move |run| {
             let steps = run.step(times)?;
             if run.done() >= run.total()? {
@@ -128,7 +137,7 @@ pub unsafe extern "C" fn stencilc_run_progress(
     total: *mut u64,
 ) -> StencilcStatus {
     guarded(|| {
-        let own = handles::held::<Begun, _>(run)?;
+        let own = begun(run)?;
         if done.is_null() || total.is_null() {
             return Err(
                 Error::call("the place for the steps is a null pointer").help("give the addresses of two numbers")
@@ -144,7 +153,7 @@ pub unsafe extern "C" fn stencilc_run_progress(
 /// Waits until all is computed.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencilc_run_wait(run: *mut StencilcRun) -> StencilcStatus {
-    guarded(|| handles::held::<Begun, _>(run)?.run.ask(|run| run.wait()))
+    guarded(|| begun(run)?.run.ask(|run| run.wait()))
 }
 
 /// Copies what a field holds into an array of its shape and type.
@@ -154,7 +163,7 @@ pub extern "C" fn stencilc_run_wait(run: *mut StencilcRun) -> StencilcStatus {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stencilc_run_get(run: *const StencilcRun, array: *const StencilcArray) -> StencilcStatus {
     guarded(|| {
-        let own = handles::held::<Begun, _>(run)?;
+        let own = begun(run)?;
         // SAFETY: the caller's.
         let (name, mut lent) = unsafe { array::one(array, true) }?;
         let asked = name.clone();
@@ -170,7 +179,7 @@ pub unsafe extern "C" fn stencilc_run_get(run: *const StencilcRun, array: *const
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stencilc_run_put(run: *mut StencilcRun, array: *const StencilcArray) -> StencilcStatus {
     guarded(|| {
-        let own = handles::held::<Begun, _>(run)?;
+        let own = begun(run)?;
         // SAFETY: the caller's.
         for (name, array) in unsafe { array::copied(array, 1) }? {
             own.run.ask(move |run| run.put(&name, &array))?;
@@ -190,7 +199,7 @@ pub unsafe extern "C" fn stencilc_run_number(
     value: *mut f64,
 ) -> StencilcStatus {
     guarded(|| {
-        let own = handles::held::<Begun, _>(run)?;
+        let own = begun(run)?;
         // SAFETY: the caller's.
         let name = unsafe { text(name, "the name of the number") }?.to_owned();
         if value.is_null() {
@@ -210,7 +219,7 @@ pub unsafe extern "C" fn stencilc_run_number(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stencilc_run_save(run: *const StencilcRun, file: *const c_char) -> StencilcStatus {
     guarded(|| {
-        let own = handles::held::<Begun, _>(run)?;
+        let own = begun(run)?;
         // SAFETY: the caller's.
         let path = Path::new(unsafe { text(file, "the name of the file") }?).to_owned();
         own.run.ask(move |run| run.save(&path))

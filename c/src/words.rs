@@ -18,12 +18,31 @@ const WORDS: &[(&str, &str)] = &[
     ("give --levels N", "call stencilc_set_levels"),
     ("give the same --levels", "give the same number to stencilc_set_levels"),
     ("fewer --levels", "fewer levels"),
-    ("--levels", "stencilc_set_levels"),
+    ("leave out --levels", "leave out stencilc_set_levels"),
     ("give fewer --gpus", "give a smaller number to stencilc_set_devices"),
-    ("--gpus says", "stencilc_set_devices says"),
+    ("give at most --gpus ", "give stencilc_set_devices at most "),
+    (": --gpus says how many", ": stencilc_set_devices says how many"),
     ("leave out --gpus", "leave out stencilc_set_devices"),
-    ("--gpus", "stencilc_set_devices:"),
-    ("--precision f32", "call stencilc_set_precision with STENCILC_F32"),
+    ("; or --precision f64, if the field is `real`", "; or choose STENCILC_F64, if the field is `real`"),
+    ("; or --precision f64", "; or choose STENCILC_F64"),
+    ("or --precision f32", "or STENCILC_F32"),
+    ("give the same --precision", "give stencilc_set_precision the same"),
+    ("give the same --mesh", "give the same mesh"),
+    ("give a larger --grid", "give larger arrays"),
+    (
+        "save it as truth values, in NumPy by `.astype(bool)`; or give --cast, which takes 0 for false",
+        "convert it to bytes of 0 and 1",
+    ),
+    ("give --cast to round it", "round it"),
+    ("give --cast to convert it, which cuts fractions off", "convert it to whole numbers"),
+    ("give --cast to convert it, which may round", "convert it"),
+    ("; `stencilc list stencils` shows those that come along", ", or the name of one that comes along"),
+    ("; `stencilc mesh make` writes some", ""),
+    ("than the file says?", "than is said?"),
+    (
+        "do its numbers count from 1? numbers of elements count from 0: subtract 1",
+        "do its numbers count from 1? give 1 as `first`",
+    ),
     ("make another one: `Job::call`", "make another one: stencilc_bind"),
     ("lend it by `Lent::write`", "lend it for STENCILC_WRITE"),
     ("give one: --set ", "set it by stencilc_set_real, stencilc_set_int or stencilc_set_bool: "),
@@ -48,7 +67,10 @@ fn without_drawing(text: &str) -> String {
 fn without_files(text: &str) -> String {
     let mut parts = text.split("--in ");
     let mut said = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
+    for (number, part) in parts.enumerate() {
+        if number > 0 && said.ends_with("` ") {
+            said.insert(said.len() - 1, ',');
+        }
         let end = part.find(|c: char| c.is_whitespace() || ",;)".contains(c)).unwrap_or(part.len());
         let (given, rest) = part.split_at(end);
         said += &match given.split_once('=') {
@@ -71,6 +93,7 @@ mod tests {
             in_c("give it: --in heat=heat.npy; or let it be drawn at random: --draw"),
             "give it: an array called `heat`"
         );
+        assert_eq!(in_c("them: --in a=a.npy --in b=b.npy"), "them: an array called `a`, an array called `b`");
         assert_eq!(in_c("them: --in a=a.npy, --in b=b.npy"), "them: an array called `a`, an array called `b`");
         assert_eq!(in_c("leave it, or take `Job::start`, which packs its arrays"), "leave it");
     }

@@ -8,7 +8,7 @@ program programs
   implicit none
   integer, parameter :: cells = 8
   real(c_double) :: wide(40, 32, 1), t(32, 32, 1), heat(cells), conductivity(cells), most
-  integer(c_int32_t) :: ends(2, cells), count(1)
+  integer(c_int32_t) :: ends(2, cells)
   integer :: cell, done, total, ierr
   character(len=200) :: message
   type(stencilc_stencil) :: walls, spread
@@ -22,9 +22,9 @@ program programs
   call walls%set("wall", 20.0_c_double)
   call walls%set("steps", 300)
   call walls%set_device("cpu")
-  call run%begin(walls, [field("t", wide(5:36, :, :))])
+  call run%begin(walls, [given("t", wide(5:36, :, :))])
   call run%step(100)
-  call run%get(field("t", t))
+  call run%get("t", t)
   call run%progress(done, total)
   print '(i0, a, i0, a, f6.2)', done, " of ", total, " steps: ", sum(t) / size(t)
   call run%free()
@@ -33,21 +33,20 @@ program programs
   do cell = 1, cells
     ends(:, cell) = [cell, modulo(cell, cells) + 1]
   end do
-  count = cells
   heat = 0
   heat(4) = 64
   conductivity = 0.25_c_double
-  call ring%make([field("edge.cells -> cell", ends), field("set cell", count)])
+  call ring%make([given("edge.cells -> cell", ends), given("set cell", cells)])
   call spread%compile(text(), "ring.stn", "spread")
   call spread%set("n", 100)
-  call run%begin(spread, [field("heat", heat), field("conductivity", conductivity)], mesh=ring)
+  call run%begin(spread, [given("heat", heat), given("conductivity", conductivity)], mesh=ring)
   call run%step()
-  call run%get(field("heat", heat))
+  call run%get("heat", heat)
   call run%number("most", most)
   print '(2f9.4, l2)', heat(4), heat(8), abs(most - maxval(heat)) <= 0
 
   ! What is wrong is told.
-  call run%get(field("heat", conductivity(:4)), ierr, message)
+  call run%get("heat", conductivity(:4), ierr, message)
   print '(i0, 1x, a)', ierr, trim(message)
   call run%free()
   call spread%free()

@@ -112,25 +112,10 @@ impl Subject {
         if self.is_program { "program" } else { "stencil" }
     }
 
-    /// Its declared fields and numbers.
-    pub fn declared(&self) -> impl Iterator<Item = (&Variable, Role)> {
-        self.of.program().variables.iter().filter_map(|(_, own)| Some((own, own.role?)))
-    }
-
-    /// Its parameters: name, kind and documentation.
-    pub fn parameters(&self) -> impl Iterator<Item = &ir::Param> {
-        let sizes: Vec<usize> = match &self.of {
-            Of::Mesh(program) => program.sizes.iter().map(|(id, _)| id.index()).collect(),
-            Of::Grid(_) => Vec::new(),
-        };
-        let all = self.of.program().numbers.params.iter();
-        all.filter(move |(id, _)| !sizes.contains(&id.index())).map(|(_, own)| own)
-    }
-
     /// That there is no field or parameter of a name.
     pub fn unknown(&self, py: Python<'_>, name: &str) -> PyErr {
-        let names: Vec<&str> = self.declared().map(|(own, _)| own.name.as_str()).collect();
-        let params: Vec<&str> = self.parameters().map(|own| own.name.as_str()).collect();
+        let names: Vec<&str> = self.of.fields().map(|(own, _)| own.name.as_str()).collect();
+        let params: Vec<&str> = self.of.params().map(|own| own.name.as_str()).collect();
         let help = match guess(name, names.iter().chain(&params).copied()) {
             Some(guess) => format!("did you mean `{guess}`?"),
             None => {
@@ -234,7 +219,7 @@ impl Subject {
             let doc = own.doc.as_told().to_owned();
             (own.name.clone(), role_name(role), axes(own, &self.of), own.stored.name(), doc, own.range)
         };
-        self.declared().map(one).collect()
+        self.of.fields().map(one).collect()
     }
 
     /// Names, kinds, values if none is given, and documentation.
@@ -270,7 +255,7 @@ impl Subject {
             Kind::Bool => "bool",
         };
         let one = |own: &ir::Param| (own.name.clone(), kind(own.kind), value(&own.name), own.doc.as_told().to_owned());
-        Ok(self.parameters().map(one).collect())
+        Ok(self.of.params().map(one).collect())
     }
 
     /// The text that it stands in.

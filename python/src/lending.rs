@@ -95,8 +95,8 @@ pub fn lend(own: &Bound<'_, Subject>, given: &Bound<'_, PyDict>, how: Py<How>) -
         for (name, value) in given {
             let name: String = name.extract()?;
             match (
-                subject.declared().find(|(own, _)| own.name == name),
-                subject.parameters().find(|own| own.name == name),
+                subject.of.fields().find(|(own, _)| own.name == name),
+                subject.of.params().find(|own| own.name == name),
             ) {
                 (Some((field, role)), _) => lending.take(py, field, role, &value)?,
                 (None, Some(param)) => lending.settings.push((name, subject.setting(param, &value)?)),
@@ -198,7 +198,7 @@ impl Lending {
                 _ => {}
             }
         }
-        let stored = |name: &str| subject.declared().find(|(own, _)| own.name == name).map(|(own, _)| own.stored);
+        let stored = |name: &str| subject.of.fields().find(|(own, _)| own.name == name).map(|(own, _)| own.stored);
         let mut first: Option<(&str, Precision)> = None;
         for Given { name, view, .. } in &self.given {
             let Some(stored) = stored(name) else { continue };
@@ -433,7 +433,8 @@ impl Lending {
         let subject = self.subject.bind(py).get();
         let is_given = |name: &str| self.given.iter().any(|own| own.name == name && own.how != Use::Write);
         let missing: Vec<String> = subject
-            .declared()
+            .of
+            .fields()
             .filter(|(own, role)| role.is_read() && !is_given(&own.name))
             .map(|(own, _)| format!("`{}`", own.name))
             .collect();

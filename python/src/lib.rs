@@ -97,6 +97,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(came::test_all, module)?)?;
     module.add_function(wrap_pyfunction!(program::start, module)?)?;
     module.add_function(wrap_pyfunction!(place::read_mesh, module)?)?;
+    module.add_function(wrap_pyfunction!(place::make_mesh, module)?)?;
     module.add_function(wrap_pyfunction!(place::read_cells, module)?)?;
     module.add_function(wrap_pyfunction!(command_line, module)?)?;
     module.add_function(wrap_pyfunction!(along, module)?)?;

@@ -1,23 +1,24 @@
 //! Where something is computed: extents of a grid, cells that say which their neighbours are, meshes.
 
-use crate::error::{apart, wrong};
-use crate::program::Held;
+use crate::error::{apart, caught, wrong};
+use crate::program::{Held, copied};
 use crate::view::shape_text;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use stencilc_compiler::grid::{Adjacency, Grid};
 use stencilc_runtime::job::Domain;
-use stencilc_runtime::{Data, grid, mesh};
+use stencilc_runtime::{Array, Data, grid, mesh};
 
 /// A mesh.
 #[pyclass(frozen, module = "stencilc._core")]
 pub struct Mesh {
     mesh: mesh::Mesh,
-    /// The file that it was read from.
+    /// The file that it was read from, if it was.
     #[pyo3(get)]
-    path: PathBuf,
+    path: Option<PathBuf>,
 }
 
 /// A path that stays the same, whatever folder is entered later.
@@ -29,7 +30,26 @@ fn stays(path: PathBuf) -> PathBuf {
 #[pyfunction]
 pub fn read_mesh(py: Python<'_>, path: PathBuf) -> PyResult<Mesh> {
     let mesh = apart(py, || mesh::load(&path))?;
-    Ok(Mesh { mesh, path: stays(path) })
+    Ok(Mesh { mesh, path: Some(stays(path)) })
+}
+
+/// Makes a mesh of arrays, which are copied; their names say what they are.
+#[pyfunction]
+pub fn make_mesh(py: Python<'_>, arrays: &Bound<'_, PyDict>) -> PyResult<Mesh> {
+    caught(py, || {
+        let arrays = arrays.iter().map(|(name, array)| {
+            let name: String = name.extract()?;
+            // How many elements a set has is a number.
+            if let Ok(size) = array.extract::<i32>() {
+                return Ok((name, Array { shape: vec![1], data: Data::I32(vec![size]) }));
+            }
+            let array = copied(py, &name, &array)?;
+            Ok((name, array))
+        });
+        let arrays = arrays.collect::<PyResult<Vec<_>>>()?;
+        let mesh = apart(py, || mesh::Mesh::of_arrays(arrays))?;
+        Ok(Mesh { mesh, path: None })
+    })
 }
 
 #[pymethods]

@@ -44,7 +44,7 @@ pub fn start(
         let mut first: Option<(String, Precision)> = None;
         for (name, value) in given {
             let name: String = name.extract()?;
-            match (own.declared().find(|(own, _)| own.name == name), own.parameters().find(|own| own.name == name)) {
+            match (own.of.fields().find(|(own, _)| own.name == name), own.of.params().find(|own| own.name == name)) {
                 (Some((field, _)), _) => {
                     let array = copied(py, &name, &value)?;
                     let precision = match (field.stored, array.data.element()) {
@@ -97,7 +97,7 @@ pub fn start(
 }
 
 /// A copy of an array of the host.
-fn copied(py: Python<'_>, name: &str, array: &Bound<'_, PyAny>) -> PyResult<Array> {
+pub fn copied(py: Python<'_>, name: &str, array: &Bound<'_, PyAny>) -> PyResult<Array> {
     let view = View::of(name, array)?;
     // SAFETY: the array is there until this returns, and is read meanwhile.
     let lent = unsafe { view.lent(name, false) };

@@ -300,3 +300,26 @@ def test_dataarrays_come_back_from_runs(fields: Any) -> None:
     assert run["u"].dims == ("z", "y", "x") and run["v"].attrs == {"units": "m"}
     run["u"] = u
     np.testing.assert_array_equal(run["u"], u)
+
+
+def test_meshes_are_made_of_arrays() -> None:
+    cells = np.array([[0, 1], [1, 2], [2, 0]], dtype="int32")
+    area = np.arange(3.0)
+    mesh = stencilc.mesh({"edge.cells -> cell": cells, "area on cell": area})
+    assert mesh.sets == {"edge": 3, "cell": 3} and mesh.path is None
+    assert np.array_equal(mesh.get("edge.cells"), cells) and np.array_equal(mesh.get("area"), area)
+    cells[:] = 7  # what the mesh has was copied
+    assert mesh.get("edge.cells").max() == 2
+    for arrays, said in (
+        ({"edge.cells -> cell": cells, "set cell": 3}, "leads from edge 0, slot 0, to cell 7"),
+        ({"edge.cells -> cell": cells}, "nothing says how many cells there are"),
+        ({"edge.cells -> cell": cells.astype("int64"), "set cell": 9}, "holds int64"),
+        ({"edge.cells -> cell": cells.astype(float), "set cell": 9}, "holds f64"),
+        ({"cells": cells}, "the name of the array `cells` does not say what it is"),
+        ({"edge.cells -> cell": "none"}, "is no array"),
+    ):
+        with pytest.raises(stencilc.Error, match=said):
+            stencilc.mesh(arrays)
+    text = stencilc.compile("mesh m { set edge, cell; map edge.cells -> cell[2] }\nstencil s over m.edge { in a on cell; out b; b = a[cells.0] }")
+    with pytest.raises(stencilc.Error, match="is in no file"):
+        text.stencils["s"].verify(mesh)

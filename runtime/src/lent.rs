@@ -135,8 +135,9 @@ impl<'a> Lent<'a> {
     /// The same numbers in an array of their own, in C's order. Of memory of the host alone.
     ///
     /// # Errors
-    /// It is a GPU's memory.
+    /// It is a GPU's memory, or elements lie where none can.
     pub fn to_array(&self) -> Result<Array> {
+        self.check_place()?;
         match self.memory {
             Memory::Host => Ok(Array { shape: self.shape.clone(), data: self.copied() }),
             Memory::Device => Err(Error::call("an array in a GPU's memory is not read from here")),
@@ -156,8 +157,10 @@ impl<'a> Lent<'a> {
     /// ```
     ///
     /// # Errors
-    /// It is a GPU's memory, or not to be written; or the array has another shape or type.
+    /// It is a GPU's memory, or not to be written; elements lie where none can, or in the place of others; or the array has another shape or
+    /// type.
     pub fn take(&mut self, name: &str, array: &Array) -> Result<()> {
+        self.check_place()?;
         if self.memory == Memory::Device {
             return Err(Error::call(format!(
                 "the array for {name} is in a GPU's memory, which is not written from here"
@@ -177,9 +180,37 @@ impl<'a> Lent<'a> {
             let (own, given) = (array.data.element().name(), self.element.name());
             return Err(Error::call(format!("{name} holds {own}, and the array for it {given}")));
         }
+        if self.overlaps_itself() {
+            return Err(Error::call(format!("elements of the array for {name} lie in the place of others"))
+                .help("rows are at least as far apart as they are long, and levels as far as a level is"));
+        }
         array.check(name)?;
         self.put(&array.data, 0..array.data.len());
         Ok(())
+    }
+
+    /// Whether elements lie where those of their type can.
+    fn check_place(&self) -> Result<()> {
+        match self.address.is_multiple_of(self.element.bytes() as u64) || self.shape.contains(&0) {
+            true => Ok(()),
+            false => Err(Error::call(format!(
+                "an array of {} does not begin at a multiple of its elements' size",
+                self.element.name()
+            ))),
+        }
+    }
+
+    /// Whether several elements may lie in one place: along some axis they are nearer to each other than what lies between them is long.
+    fn overlaps_itself(&self) -> bool {
+        let axes = self.shape.iter().zip(&self.strides).map(|(length, stride)| (*stride, *length));
+        let mut axes: Vec<(usize, usize)> = axes.filter(|(_, length)| *length > 1).collect();
+        axes.sort_unstable();
+        let mut extent = 1;
+        axes.into_iter().any(|(stride, length)| {
+            let is_near = stride < extent;
+            extent = stride.saturating_mul(length - 1).saturating_add(extent);
+            is_near
+        })
     }
 
     /// Whether truth values are 0 or 1: kernels compute with no other. Those of a GPU's memory are not looked at.

@@ -19,20 +19,38 @@ fn the_example_runs_in_c_and_in_cpp() {
     }
 }
 
-#[test]
-fn the_example_runs_in_fortran() {
+/// What a program in Fortran prints that uses the module of the library; nothing if there is no gfortran.
+fn ran_in_fortran(source: &str) -> Option<String> {
     if !is_there("gfortran", "gfortran") {
-        return;
+        return None;
     }
     let (folder, library) = (tempfile::tempdir().unwrap(), library());
-    let [module, example] = ["c/fortran/stencilc.f90", "examples/fortran/program.f90"].map(root);
+    let [module, source] = ["c/fortran/stencilc.f90", source].map(root);
     let (link, rpath) = (format!("-L{}", library.display()), format!("-Wl,-rpath,{}", library.display()));
-    let strict = ["-std=f2018", "-Wall", "-Wextra", "-Werror", "-fcheck=all"];
-    let words = [module.to_str().unwrap(), example.to_str().unwrap(), &link, "-lstencilc", &rpath, "-o", "caller"];
+    let strict = ["-std=f2018", "-Wall", "-Wextra", "-Werror", "-fcheck=bounds,mem,pointer"];
+    let words = [module.to_str().unwrap(), source.to_str().unwrap(), &link, "-lstencilc", &rpath, "-o", "caller"];
     done(folder.path(), "gfortran", &[&strict[..], &words].concat());
+    Some(done(folder.path(), "./caller", &[]))
+}
+
+#[test]
+fn the_example_runs_in_fortran() {
     let expected =
         "100 of 300 steps:  57.88\n   8.0000   8.0000 T\n2 `heat` has the shape [8], and the array for it [4]\n";
-    assert_eq!(done(folder.path(), "./caller", &[]), expected);
+    assert!(ran_in_fortran("examples/fortran/program.f90").is_none_or(|said| said == expected));
+}
+
+#[test]
+fn arrays_of_fortran_are_given_and_got() {
+    let expected = "2 `n` has the shape [2\n1 `c` has the shape (1)\n2 program `p` has no field `d`\n";
+    let said = ran_in_fortran("tests/callers/library/arrays.f90");
+    assert!(said.as_ref().is_none_or(|said| said == expected), "{said:?}");
+}
+
+#[test]
+fn a_forked_process_waits_for_nobody() {
+    let said = ran(&root("tests/callers/library/forked.c"), &["gcc", "-std=gnu99"], &tempfile::tempdir().unwrap());
+    assert_eq!(said, "all was told\n");
 }
 
 /// Each device and any number of parts leaves the same bits, those of the command line.
@@ -99,6 +117,12 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("stencilc_run_begin(spread, ring, &numbers, 1, NULL)", "CALL", "the place for the handle is a null pointer"),
     ("stencilc_run_begin(spread, ring, &elsewhere, 1, &another)", "CALL", "program `spread` has no field `heet`"),
     ("stencilc_run_begin(spread, ring, &longer, 1, &another)", "INPUT", "`heat`"),
+    ("stencilc_run_begin(spread, ring, twice, 2, &another)", "CALL", "there are two arrays called `heat`"),
+    ("stencilc_run_begin(spread, ring, &huge, 1, &another)", "INPUT", "a copy of `heat` takes"),
+    ("stencilc_run_begin(spread, ring, &beside, 1, &another)", "CALL", "an array of f64 does not begin at a multiple"),
+    ("stencilc_run_get(run, &beside)", "CALL", "an array of f64 does not begin at a multiple"),
+    ("stencilc_run_put(run, &beside)", "CALL", "an array of f64 does not begin at a multiple"),
+    ("stencilc_mesh_make(off, 1, 0, &mesh)", "CALL", "an array of int does not begin at a multiple"),
     ("stencilc_run_begin(spread, ring, &there, 1, &another)", "CALL", "`heat` is on cuda:0"),
     ("stencilc_run_begin(spread, ring, &empty, 1, &another)", "CALL", "the array of `heat` is a null pointer"),
     (

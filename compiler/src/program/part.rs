@@ -43,7 +43,7 @@ impl Staged {
             let rows = if nj == 1 { "1 row is".to_owned() } else { format!("{nj} rows are") };
             return Err(Refusal::new(format!("{rows} too few for {parts} parts: {why}")).help(match most {
                 0 | 1 => format!("a grid with {} rows along j can be cut like that", parts * least),
-                _ => format!("--gpus {most} is the most; or give a grid with more rows along j"),
+                _ => format!("give at most --gpus {most}, or a grid with more rows along j"),
             }));
         }
         let (each, more) = (nj / parts, nj % parts);

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
-from typing import List, Union
+from typing import Any, List, Mapping, Union
 
 from . import _core
 from ._core import Bound, Cells, Mesh, __version__
@@ -65,9 +65,12 @@ def compile(text: str, *, name: str = "<text>") -> Text:
     return Text(_core.in_memory(text, name))
 
 
-def mesh(file: _Path) -> Mesh:
-    """Reads the file of a mesh: .npz, Gmsh's .msh, or OP2's .dat."""
-    return _core.read_mesh(os.fspath(file))
+def mesh(source: Union[_Path, Mapping[str, Any]]) -> Mesh:
+    """A mesh: of a file, .npz, Gmsh's .msh, or OP2's .dat; or of arrays, whose names say what they are: "edge.cells -> cell" for a map,
+    "area on cell" for a field, "set cell" for a number of elements."""
+    if isinstance(source, Mapping):
+        return _core.make_mesh(dict(source))
+    return _core.read_mesh(os.fspath(source))
 
 
 def cells(file: _Path) -> Cells:

@@ -184,6 +184,8 @@ def worded(place: Place, options: Mapping[str, Any], params: Mapping[str, Any]) 
     """Options as the command line takes them; those that are called as parameters are their values."""
     words: List[str] = []
     if isinstance(place, _core.Mesh):
+        if place.path is None:
+            raise Error("a mesh of arrays is in no file, from which it would be read", "keep it in one: `numpy.savez(path, **arrays)`")
         words.append(f"--mesh={place.path}")
     elif isinstance(place, _core.Cells):
         words.append(f"--grid={place.path}")

@@ -305,6 +305,7 @@ mod tests {
     use super::*;
     use crate::emulate::{Compiler, Emulator, Settings};
     use crate::mesh::order::{self, Options};
+    use crate::mesh::program::kernels::Maker;
     use crate::mesh::program::measure::results;
     use crate::mesh::program::{Request, alone};
     use crate::mesh::{Map, Mesh, Set};
@@ -411,14 +412,14 @@ mod tests {
         let judged = |changes: bool| {
             let own = Arc::clone(&machine);
             // When a kernel is launched again, its threads do nothing.
-            let maker: Rc<Maker<Emulator>> = Rc::new(move |name, text| {
+            let maker: Rc<Maker<Emulator>> = Rc::new(move |name: &str, text: &str| {
                 let begin = text.find("__global__").unwrap();
                 let body = begin + text[begin..].find("{\n").unwrap() + 2;
                 let again = if changes { "static int threads = 0;\nif (threads++ >= 128) return;\n" } else { "" };
                 own.build(name, &format!("{}{again}{}", &text[..body], &text[body..]))
             });
             let planned = subject.plan(&Way { renumbered: Arc::clone(&renumbered), choices }).unwrap();
-            subject.run(&planned, &machine, &maker).unwrap()
+            subject.run(&planned, &Sites::one(Arc::clone(&machine), maker)).unwrap()
         };
         assert!(matches!(judged(false), Verdict::Equal { .. } | Verdict::Within { .. }));
         let verdict = judged(true);

@@ -25,7 +25,7 @@ int main(void)
     StencilcField field = {sizeof field};
     const StencilcArray table = {sizeof table, "edge.cells -> cell", cells, STENCILC_I32, 0, STENCILC_HOST, 2, {CELLS, 2}, {0}};
     const StencilcArray size = {sizeof size, "set cell", count, STENCILC_I32, 0, STENCILC_HOST, 1, {1}, {0}};
-    StencilcArray parts[2], far[2], small[2], unnamed, real, numbers, elsewhere, longer, single, there, plane, empty;
+    StencilcArray parts[2], far[2], small[2], off[1], twice[2], unnamed, huge, beside, real, numbers, elsewhere, longer, single, there, plane, empty;
     uint64_t done = 0;
     double value;
     size_t elements;
@@ -63,6 +63,11 @@ int main(void)
     plane.shape[0] = 1;
     plane.shape[1] = CELLS + 1;
     empty.data = NULL;
+    huge = beside = twice[0] = twice[1] = numbers;
+    huge.shape[0] = INT64_C(1) << 50;
+    beside.data = (char*)heat + 1;
+    off[0] = table;
+    off[0].data = (char*)cells + 2;
 
     if (stencilc_compile(text, "ring.stn", "halve", &halve) != STENCILC_STATUS_OK) return 2;
     if (stencilc_compile(text, "ring.stn", "cool", &cool) != STENCILC_STATUS_OK) return 3;

@@ -35,7 +35,7 @@ impl Owners {
             ));
             return Err(error.help(match size {
                 0 | 1 => "leave out --gpus, or give a larger mesh".to_owned(),
-                _ => format!("--gpus {size} is the most; or give a larger mesh"),
+                _ => format!("give at most --gpus {size}, or a larger mesh"),
             }));
         }
         let number =
