@@ -157,7 +157,7 @@ fn parts_of_a_mesh_are_compared_with_the_whole() {
     folder.done("mesh make airfoil --size 12x6 -o airfoil.npz");
     let call = "verify airfoil --mesh airfoil.npz --precision f64 --times 1 --order none,random --gpus 2 --device emulate --json";
     let report = folder.json(call);
-    let case = &report["programs"][0];
+    let case = &report["programs_over_meshes"][0];
     let statuses: Vec<&str> =
         case["combinations"].as_array().unwrap().iter().map(|own| own["status"].as_str().unwrap()).collect();
     assert_eq!(case["gpus"], 2);
