@@ -18,12 +18,7 @@ pub struct StencilcRun {
     _nobody_looks_inside: (),
 }
 
-/// What a handle of a run stands for.
-struct Begun {
-    run: Elsewhere,
-}
-
-impl Held for Begun {
+impl Held for Elsewhere {
     const WHAT: &'static str = "a run";
 }
 
@@ -31,7 +26,7 @@ impl Held for Begun {
 ///
 /// # Errors
 /// It is none; or this process was forked from the one that has the run's thread.
-fn begun(run: *const StencilcRun) -> Result<Arc<Begun>, Error> {
+fn begun(run: *const StencilcRun) -> Result<Arc<Elsewhere>, Error> {
     begin()?;
     handles::held(run)
 }
@@ -74,7 +69,7 @@ pub unsafe extern "C" fn stencilc_run_begin(
                 }
                 job = job.array(&name, array);
             }
-            Ok(Begun { run: job.start_elsewhere()? })
+            job.start_elsewhere()
         })
     }
 }
@@ -95,8 +90,9 @@ pub unsafe extern "C" fn stencilc_run_resume(
     unsafe {
         handles::made(out, || {
             let stencil: Arc<Stencil> = handles::held(stencil)?;
+            let job = job(&stencil, mesh)?;
             let from = checkpoint::load(Path::new(text(file, "the name of the file")?))?;
-            Ok(Begun { run: job(&stencil, mesh)?.resume(from).start_elsewhere()? })
+            job.resume(from).start_elsewhere()
         })
     }
 }
@@ -111,11 +107,9 @@ pub unsafe extern "C" fn stencilc_run_resume(
 pub unsafe extern "C" fn stencilc_run_step(run: *mut StencilcRun, times: u64, done: *mut u64) -> StencilcStatus {
     guarded(|| {
         let own = begun(run)?;
-        let steps = own.run.ask(move |run| {
+        let steps = own.ask(move |run| {
             let steps = run.step(times)?;
-            if run.done() >= run.total()? {
-                run.advance(1)?;
-            }
+            run.settle()?;
             Ok(steps)
         })?;
         if !done.is_null() {
@@ -143,7 +137,7 @@ pub unsafe extern "C" fn stencilc_run_progress(
                 Error::call("the place for the steps is a null pointer").help("give the addresses of two numbers")
             );
         }
-        let (steps, all) = own.run.ask(|run| Ok((run.done(), run.total()?)))?;
+        let (steps, all) = own.ask(|run| Ok((run.done(), run.total()?)))?;
         // SAFETY: the caller's.
         unsafe { (done.write(steps), total.write(all)) };
         Ok(())
@@ -153,7 +147,7 @@ pub unsafe extern "C" fn stencilc_run_progress(
 /// Waits until all is computed.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencilc_run_wait(run: *mut StencilcRun) -> StencilcStatus {
-    guarded(|| begun(run)?.run.ask(|run| run.wait()))
+    guarded(|| begun(run)?.ask(|run| run.wait()))
 }
 
 /// Copies what a field holds into an array of its shape and type.
@@ -167,7 +161,7 @@ pub unsafe extern "C" fn stencilc_run_get(run: *const StencilcRun, array: *const
         // SAFETY: the caller's.
         let (name, mut lent) = unsafe { array::one(array, true) }?;
         let asked = name.clone();
-        let held = own.run.ask(move |run| run.get(&asked))?;
+        let held = own.ask(move |run| run.get(&asked))?;
         lent.take(&format!("`{name}`"), &held)
     })
 }
@@ -182,7 +176,7 @@ pub unsafe extern "C" fn stencilc_run_put(run: *mut StencilcRun, array: *const S
         let own = begun(run)?;
         // SAFETY: the caller's.
         for (name, array) in unsafe { array::copied(array, 1) }? {
-            own.run.ask(move |run| run.put(&name, &array))?;
+            own.ask(move |run| run.put(&name, &array))?;
         }
         Ok(())
     })
@@ -205,7 +199,7 @@ pub unsafe extern "C" fn stencilc_run_number(
         if value.is_null() {
             return Err(Error::call("the place for the number is a null pointer"));
         }
-        let number = own.run.ask(move |run| run.number(&name))?;
+        let number = own.ask(move |run| run.number(&name))?;
         // SAFETY: the caller's.
         unsafe { value.write(number) };
         Ok(())
@@ -222,12 +216,12 @@ pub unsafe extern "C" fn stencilc_run_save(run: *const StencilcRun, file: *const
         let own = begun(run)?;
         // SAFETY: the caller's.
         let path = Path::new(unsafe { text(file, "the name of the file") }?).to_owned();
-        own.run.ask(move |run| run.save(&path))
+        own.ask(move |run| run.save(&path))
     })
 }
 
 /// Frees a run, with all that it holds; null is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencilc_run_free(run: *mut StencilcRun) -> StencilcStatus {
-    handles::free::<Begun, _>(run)
+    handles::free::<Elsewhere, _>(run)
 }

@@ -119,7 +119,7 @@ impl Run {
             py.check_signals()?;
         }
         // What stands behind the last loop is done with its last step.
-        apart(py, || self.run.ask(|run| if run.done() >= run.total()? { run.advance(1) } else { Ok(None) }))?;
+        apart(py, || self.run.ask(|run| run.settle()))?;
         Ok(done)
     }
 

@@ -315,6 +315,7 @@ def test_meshes_are_made_of_arrays() -> None:
         ({"edge.cells -> cell": cells}, "nothing says how many cells there are"),
         ({"edge.cells -> cell": cells.astype("int64"), "set cell": 9}, "holds int64"),
         ({"edge.cells -> cell": cells.astype(float), "set cell": 9}, "holds f64"),
+        ({}, "no array is given"),
         ({"cells": cells}, "the name of the array `cells` does not say what it is"),
         ({"edge.cells -> cell": "none"}, "is no array"),
     ):
@@ -323,3 +324,18 @@ def test_meshes_are_made_of_arrays() -> None:
     text = stencilc.compile("mesh m { set edge, cell; map edge.cells -> cell[2] }\nstencil s over m.edge { in a on cell; out b; b = a[cells.0] }")
     with pytest.raises(stencilc.Error, match="is in no file"):
         text.stencils["s"].verify(mesh)
+
+
+def test_loops_whose_number_is_computed_take_as_many_steps_as_are_asked_for() -> None:
+    text = stencilc.compile("""
+        mesh ring { set edge, cell; map edge.cells -> cell[2] }
+        stencil most over ring.cell { in heat on cell; reduce top: max; top = heat }
+        stencil half over ring.cell { in heat on cell; out cool; cool = 0.5 * heat }
+        program cool over ring {
+            inout heat on cell; let top = most(heat); repeat if top > 2 { 3 } else { 1 } { heat = half(heat) } }
+    """)
+    mesh = stencilc.mesh({"edge.cells -> cell": np.array([[0, 1]], dtype="int32"), "set cell": 2})
+    run = text.programs["cool"].using(device="cpu").start(mesh, heat=np.array([16.0, 8.0]))
+    for left in (8.0, 4.0, 2.0):
+        assert run.step(1) == 1 and run["heat"][0] == left
+    assert run.step(1) == 0 and run.done == 3 and run["heat"][0] == 2

@@ -2,6 +2,7 @@
 
 use crate::array::{Array, Data, Element};
 use crate::error::{Error, Result};
+use crate::memory;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -135,9 +136,13 @@ impl<'a> Lent<'a> {
     /// The same numbers in an array of their own, in C's order. Of memory of the host alone.
     ///
     /// # Errors
-    /// It is a GPU's memory, or elements lie where none can.
+    /// It is a GPU's memory, elements lie where none can, or there is not enough memory.
     pub fn to_array(&self) -> Result<Array> {
         self.check_place()?;
+        // Where strides are 0 there are more numbers than memory that is looked at.
+        let numbers = self.shape.iter().fold(1u128, |all, length| all.saturating_mul(*length as u128));
+        let bytes = numbers.saturating_mul(self.element.bytes() as u128);
+        memory::check(bytes, &format!("a copy of an array of shape {:?} takes", self.shape), "is its shape right?")?;
         match self.memory {
             Memory::Host => Ok(Array { shape: self.shape.clone(), data: self.copied() }),
             Memory::Device => Err(Error::call("an array in a GPU's memory is not read from here")),
@@ -216,10 +221,10 @@ impl<'a> Lent<'a> {
     /// Whether truth values are 0 or 1: kernels compute with no other. Those of a GPU's memory are not looked at.
     ///
     /// # Errors
-    /// One is not; `name` is what the message calls the array.
+    /// One is not; `name` is what the message calls the array. Or there is not enough memory to look at them.
     pub fn check_truths(&self, name: &str) -> Result<()> {
         match (self.element, self.memory) {
-            (Element::Bool, Memory::Host) => self.copied().check_truths(name),
+            (Element::Bool, Memory::Host) => self.to_array()?.data.check_truths(name),
             _ => Ok(()),
         }
     }

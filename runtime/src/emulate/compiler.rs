@@ -89,7 +89,7 @@ pub struct Settings {
 
 impl Settings {
     /// What takes the least time, that of compiling included, where kernels compute so many cells in all. Measured with laplap and hdiff: a
-    /// kernel is compiled 0.1 to 0.2 s sooner with each level less, and a million cells take 0.07 s longer without any.
+    /// kernel is compiled 0.2 to 0.3 s sooner with each level less, and a million cells take 0.07 s longer without any.
     pub fn suiting(cells: u64) -> Self {
         let optimise = match cells {
             ..1_000_000 => 0,

@@ -3,7 +3,7 @@
 use super::Checked;
 use crate::array::{Array, Data};
 use crate::checkpoint::{self, About};
-use crate::driver::{Backend, Driver, Script};
+use crate::driver::{Backend, Driver, Script, knows_total};
 use crate::error::{Error, Result};
 use crate::print::{Print, Printed};
 use std::collections::BTreeSet;
@@ -161,6 +161,18 @@ impl Run {
         let advanced = self.driver.advance(most)?;
         self.is_begun = true;
         Ok(advanced)
+    }
+
+    /// Does what stands behind the last loop, if it is known that all loops are done: who goes on by a number of steps need not go on by one
+    /// more. Where a program computes how often a loop is run, it is done with the next step, of which there is none.
+    ///
+    /// # Errors
+    /// As [`Run::step`].
+    pub fn settle(&mut self) -> Result<()> {
+        if knows_total(&*self.script) && self.done() >= self.total()? {
+            self.advance(1)?;
+        }
+        Ok(())
     }
 
     /// Goes on to the end.

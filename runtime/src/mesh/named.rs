@@ -90,6 +90,9 @@ impl Mesh {
             Ok(Named { name, content })
         });
         let mesh = named.collect::<Result<Vec<_>>>().and_then(|named| {
+            if named.is_empty() {
+                return Err(Error::input("no array is given, of which a mesh would be made").help(HOW_IN_MEMORY));
+            }
             let keys =
                 named.iter().map(|own| Ok((own.name.as_str(), Key::new(&own.name)?))).collect::<Result<Vec<_>>>()?;
             check_maps_known(&keys)?;

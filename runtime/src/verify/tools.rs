@@ -23,7 +23,8 @@ pub struct Tools {
 }
 
 /// What a cell that is verified comes to: several orders of threads, many of which wait for each other, and kernels that are compiled
-/// together take less time each. Measured with hdiff, whose kernels take as long with and without optimising at 12,000 cells.
+/// together take less time each. Measured with hdiff: 46 kernels are verified sooner without optimising
+/// at 2,000 cells, and later at 17,000.
 const AS_MANY: u64 = 80;
 
 impl Tools {

@@ -25,7 +25,7 @@ int main(void)
     StencilcField field = {sizeof field};
     const StencilcArray table = {sizeof table, "edge.cells -> cell", cells, STENCILC_I32, 0, STENCILC_HOST, 2, {CELLS, 2}, {0}};
     const StencilcArray size = {sizeof size, "set cell", count, STENCILC_I32, 0, STENCILC_HOST, 1, {1}, {0}};
-    StencilcArray parts[2], far[2], small[2], off[1], twice[2], unnamed, huge, beside, real, numbers, elsewhere, longer, single, there, plane, empty;
+    StencilcArray parts[2], far[2], small[2], off[1], twice[2], unnamed, huge, repeated, beside, real, numbers, elsewhere, longer, single, there, plane, empty;
     uint64_t done = 0;
     double value;
     size_t elements;
@@ -66,6 +66,12 @@ int main(void)
     huge = beside = twice[0] = twice[1] = numbers;
     huge.shape[0] = INT64_C(1) << 50;
     beside.data = (char*)heat + 1;
+    /* One number, over and over. */
+    repeated = numbers;
+    repeated.axes = 4;
+    repeated.shape[0] = repeated.shape[1] = repeated.shape[2] = repeated.shape[3] = INT64_C(1) << 62;
+    repeated.shape[3] = 2;
+    repeated.strides[3] = 1;
     off[0] = table;
     off[0].data = (char*)cells + 2;
 
