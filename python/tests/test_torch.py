@@ -9,7 +9,7 @@ import pytest
 import stencilc
 from conftest import LAPLAP, MIX, told
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="no torch")
 
 #: Interfaces of levels, planes and numbers of every type.
 TYPES = """
