@@ -5,6 +5,7 @@ mod kernels;
 mod level_facts;
 mod mesh;
 mod mesh_program;
+mod parts;
 mod picture;
 mod program;
 mod text;
@@ -68,6 +69,9 @@ pub struct Args {
     /// The GPU to bound the time for; if not given, this machine's, or else each that is known
     #[arg(long, value_name = "NAME", value_parser = args::gpus())]
     gpu: Option<String>,
+    /// Of a program: what so many GPUs, or processes, bring from each other in a step, if each computes a part
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=4096))]
+    gpus: Option<u16>,
     /// Instead of the GPU's: 10^9 bytes a second from and to memory
     #[arg(long, value_name = "GB/S", value_parser = positive)]
     bandwidth: Option<f64>,
@@ -132,6 +136,10 @@ pub fn told(args: &Args, input: &Input, json: bool) -> Result<(Told, Option<Refu
         return Ok((program::explain(args, input, program, json)?, None));
     }
     args.of_program.refuse()?;
+    if args.gpus.is_some() {
+        return Err(Error::call("--gpus cuts a program into parts, and none is named")
+            .help("add --program NAME, or leave it out"));
+    }
     if let Some(stencil) = input.mesh_stencil(args.stencil.as_deref())? {
         return Ok((mesh::explain(args, stencil, json)?, None));
     }

@@ -11,6 +11,7 @@ pub mod program;
 mod stencil;
 pub mod texts;
 mod timings;
+pub mod together;
 mod way;
 
 use crate::args::given::{Given, Names};
@@ -27,7 +28,9 @@ use stencilc_compiler::diagnostic::guess;
 use stencilc_compiler::ir::{Field, FieldId, Levels, Place, Stencil};
 use stencilc_runtime::files::Kind;
 use stencilc_runtime::job::Subject;
+use stencilc_runtime::ranks::mpi;
 use stencilc_runtime::{Array, Cast, Device, Drawing, Error, Result, npy};
+use together::{Together, together};
 
 /// Arguments of `run`.
 #[derive(clap::Args)]
@@ -122,9 +125,14 @@ fn note_replaced(inputs: &[Pair], output: &str, path: &Path) {
 /// # Errors
 /// Something is wrong with the stencil, the call, the arrays or the device, or nothing can be written.
 pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
+    together(|others| computed(args, json, start, others))
+}
+
+/// Does so, beside other processes if there are any.
+fn computed(args: &Args, json: bool, start: Instant, others: &Together) -> Result<()> {
     let input = input::load(&args.file)?;
     if let Some(program) = input.over_mesh(args.of_program.program.as_deref(), args.stencil.as_deref())? {
-        return program::run(args, &input, Subject::Mesh(program), json, start);
+        return program::run(args, &input, Subject::Mesh(program), (json, start), others);
     }
     args.of_mesh.refuse()?;
     if args.vtu.is_some() {
@@ -136,7 +144,11 @@ pub fn run(args: &Args, json: bool, start: Instant) -> Result<()> {
             .help("`stencilc build` writes the kernel of a stencil"));
     }
     match input.program(args.of_program.program.as_deref(), args.stencil.as_deref())? {
-        Some(program) => program::run(args, &input, Subject::Grid(program.clone()), json, start),
+        Some(program) => program::run(args, &input, Subject::Grid(program.clone()), (json, start), others),
+        None if others.ranks().is_some() => Err(Error::call(
+            "several processes compute a program together, and this is a stencil",
+        )
+        .help(format!("write a program that calls it; {}=off lets each process compute all of it", mpi::VARIABLE))),
         None => stencil::run(args, &input, json, start),
     }
 }

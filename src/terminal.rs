@@ -33,6 +33,9 @@ pub fn print(text: &str) -> Result<()> {
 /// # Errors
 /// Nothing more can be written, as on a full disk.
 pub fn print_bytes(bytes: &[u8]) -> Result<()> {
+    if is_silent() {
+        return Ok(());
+    }
     // Results bear no styles, and bytes that look like one must stay.
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
@@ -40,6 +43,18 @@ pub fn print_bytes(bytes: &[u8]) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => files::exit(0),
         Err(error) => Err(Error::input(format!("cannot write the results to stdout: {error}"))),
     }
+}
+
+/// Whether another process speaks for this one.
+static IS_SILENT: AtomicBool = AtomicBool::new(false);
+
+/// Says nothing any more, since another process says the same; or speaks again.
+pub fn silence(is_silent: bool) {
+    IS_SILENT.store(is_silent, Ordering::Relaxed);
+}
+
+fn is_silent() -> bool {
+    IS_SILENT.load(Ordering::Relaxed)
 }
 
 /// What was told about stencil files so far, and whether a result was printed as JSON: who fails tells both.
@@ -85,7 +100,7 @@ pub fn ascii_controls(json: &str) -> String {
 
 /// Says something on stderr, or to whoever hears this thread. That it may not arrive is no reason to stop.
 fn say(style: Style, word: &str, message: &str) {
-    if hears(|heard| heard.notes.push(shown(message).into_owned())) {
+    if is_silent() || hears(|heard| heard.notes.push(shown(message).into_owned())) {
         return;
     }
     // A further line stands back, so that a name with a line end in it cannot pass for another message.
@@ -154,6 +169,9 @@ pub fn diagnostics(diagnostics: &[Diagnostic], source: &Source) {
     }
     let told = diagnostics.iter().map(|diagnostic| Message::new(diagnostic, source));
     TOLD.lock().unwrap_or_else(PoisonError::into_inner).extend(told);
+    if is_silent() {
+        return;
+    }
     let _ = write!(anstream::stderr(), "{}", diagnostic::render(diagnostics, source, true));
 }
 
@@ -236,7 +254,7 @@ impl Progress {
     /// `steps` more are done.
     pub fn advance(&self, steps: usize) {
         self.bar.inc(steps as u64);
-        if self.start.elapsed() > Duration::from_secs(1) {
+        if self.start.elapsed() > Duration::from_secs(1) && !is_silent() {
             self.shown.get_or_init(|| self.bar.set_draw_target(ProgressDrawTarget::stderr()));
         }
     }

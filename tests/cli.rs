@@ -20,6 +20,7 @@ mod new;
 mod over_mesh;
 mod picture;
 mod print;
+mod processes;
 mod profile;
 mod program;
 mod report;

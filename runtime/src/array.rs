@@ -123,6 +123,33 @@ impl Data {
         }
     }
 
+    /// The bytes of its numbers, as this machine has them.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Data::F32(all) => bytemuck::cast_slice(all),
+            Data::F64(all) => bytemuck::cast_slice(all),
+            Data::I32(all) => bytemuck::cast_slice(all),
+            Data::Bool(all) => all,
+        }
+    }
+
+    /// The numbers of some bytes.
+    ///
+    /// # Errors
+    /// They are no whole numbers of the type, or hold other truth values than 0 and 1.
+    pub(crate) fn of_bytes(element: Element, bytes: &[u8]) -> Result<Self> {
+        if !bytes.len().is_multiple_of(element.bytes()) {
+            return Err(Error::check(format!("{} bytes are no numbers of type {}", bytes.len(), element.name())));
+        }
+        let own = match element {
+            Element::F32 => Data::F32(bytemuck::pod_collect_to_vec(bytes)),
+            Element::F64 => Data::F64(bytemuck::pod_collect_to_vec(bytes)),
+            Element::I32 => Data::I32(bytemuck::pod_collect_to_vec(bytes)),
+            Element::Bool => Data::Bool(bytes.to_vec()),
+        };
+        own.check_truths("what another rank sends").map(|()| own)
+    }
+
     /// Copies runs of so many numbers to another array of the same type: each from a place here to a place there.
     pub(crate) fn copy_runs(&self, to: &mut Data, count: usize, runs: impl Iterator<Item = [usize; 2]>) {
         fn each<T: Copy>(from: &[T], to: &mut [T], count: usize, runs: impl Iterator<Item = [usize; 2]>) {

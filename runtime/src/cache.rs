@@ -133,6 +133,21 @@ pub fn machine_cached(compiler: &emulate::Compiler, settings: &emulate::Settings
     Ok(image)
 }
 
+/// A library that another compiler makes of a text, as it was made before by a program that calls what it called then: its bytes.
+///
+/// # Errors
+/// Those of `compile`; never because of the cache.
+pub(crate) fn shim_cached(
+    compiler: &Path,
+    calls: &str,
+    text: &str,
+    compile: impl FnOnce() -> Result<Vec<u8>>,
+) -> Result<Vec<u8>> {
+    let program = compiler.to_string_lossy();
+    let key = key(["shim", &*program, calls, text].into_iter().map(str::as_bytes));
+    Ok(through(trusted(), &key, || compile().map(without_notes))?.compiled.image)
+}
+
 fn emulated_through(
     compiler: &emulate::Compiler,
     sources: &[emulate::Source],

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::ranks::mpi;
 use crate::{Error, cache, cuda, emulate, nvrtc, threads};
 
 /// How long a tool may take to tell its version.
@@ -58,6 +59,7 @@ pub fn examine() -> Vec<Finding> {
     findings.push(run_time_compiler());
     findings.push(host_compiler());
     findings.extend(TOOLS.iter().map(Tool::examine));
+    findings.push(several_processes());
     findings.push(kernel_cache());
     findings
 }
@@ -115,6 +117,21 @@ fn host_compiler() -> Finding {
     match emulate::Compiler::find() {
         Ok(compiler) => Finding::good(what, format!("{}, {}", compiler.version, compiler.program.display())),
         Err(error) => Finding::failed(what, error),
+    }
+}
+
+/// MPI, by which several processes compute one program.
+fn several_processes() -> Finding {
+    let what = "MPI";
+    match mpi::Compiler::find() {
+        Ok(found) => Finding::good(
+            what,
+            format!("{}, {}", found.calls.lines().next().unwrap_or_default(), found.program.display()),
+        ),
+        Err(error) => Finding {
+            remedy: error.help.map(|help| format!("only for several processes: {help}")),
+            ..Finding::missing(what, error.message, "")
+        },
     }
 }
 

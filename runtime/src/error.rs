@@ -1,12 +1,13 @@
 //! One error type for the whole runtime: what is wrong, and what to do about it.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The result of everything in this crate that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Who has to act, which is also the command line's exit status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fault {
     /// The input (a stencil, an array, a file, the machine) does not allow it: status 1.
     Input,

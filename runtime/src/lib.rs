@@ -41,6 +41,7 @@ pub mod problem;
 pub mod profile;
 pub mod program;
 pub mod random;
+pub mod ranks;
 pub mod same;
 pub mod test;
 pub mod threads;

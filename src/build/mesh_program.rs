@@ -13,6 +13,7 @@ use crate::kernel::{self, words_over_meshes};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::{Handle, MeshProgram, MeshStencil, Precision};
 use stencilc_compiler::mesh::{Chain, Kernel, Merge, MeshChoices};
@@ -118,6 +119,8 @@ pub struct Kernels {
     pub calls: Vec<OfCall>,
     /// The order of elements, where there is a mesh.
     pub order: Option<&'static str>,
+    /// The program on the mesh, where there is one.
+    pub problem: Option<Arc<MeshProblem>>,
 }
 
 /// The kernels of a call, or of several that are one kernel.
@@ -179,7 +182,7 @@ impl Wanted<'_> {
         };
         let outline = problem.outline();
         let calls = each(&outline, &merges, (problem.levels, &problem.params), &of_call)?;
-        Ok(Kernels { calls, outline, choices, order: Some(order.name) })
+        Ok(Kernels { calls, outline, choices, order: Some(order.name), problem: Some(Arc::new(problem)) })
     }
 
     fn on_any(&self, choices: MeshChoices) -> Result<Kernels> {
@@ -203,7 +206,7 @@ impl Wanted<'_> {
             Ok((any.kernels(&choices)?, None))
         };
         let calls = each(&outline, &merges, (levels, &params), &of_call)?;
-        Ok(Kernels { calls, outline, choices, order: None })
+        Ok(Kernels { calls, outline, choices, order: None, problem: None })
     }
 }
 

@@ -53,8 +53,8 @@ pub fn build(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
     kernels::refuse_code(args.emit, name)?;
     let (choices, own) = (args.kernel.choices_of(program)?, &args.kernel);
     let (grid, levels, set, arch) = (own.grid(), own.levels, &own.set[..], args.arch());
-    let wanted = Wanted { choices: &choices, grid, levels, set, plan: &args.of_program.plan, arch };
-    let Kernels { plan, planned, again, codes } = wanted.kernels(input, program)?;
+    let wanted = Wanted { choices: &choices, grid, levels, set, plan: &args.of_program.plan, arch, of_parts: false };
+    let Kernels { plan, planned, again, codes, .. } = wanted.kernels(input, program)?;
     let precision = choices.precision;
     let several = Several::new(args, name, &again, codes);
     match args.emit {
@@ -85,6 +85,8 @@ pub struct Wanted<'a> {
     pub plan: &'a PlanArgs,
     /// The architecture whose usual plan is taken.
     pub arch: &'a str,
+    /// Whether it is computed in parts.
+    pub of_parts: bool,
 }
 
 /// The kernels of a program.
@@ -93,6 +95,8 @@ pub struct Kernels {
     pub plan: ProgramPlan,
     /// The program as the plan computes it.
     pub planned: Planned,
+    /// The same, as it is before.
+    pub problem: ProgramProblem,
     /// The options of `build` that make them again.
     pub again: String,
     /// The kernels: one a stage, and then those that fill halos.
@@ -118,12 +122,15 @@ impl Wanted<'_> {
         let problem = drawn.problem(input).map_err(|error| of_program(program, error))?;
         let problem = ProgramProblem::of(program, problem, contract)?;
         problem.has_kernels()?;
-        let plan = self.plan.plan(&problem, choices, self.arch)?;
+        let plan = match self.of_parts && !self.plan.is_given() {
+            true => ProgramPlan::of_parts(choices.clone()),
+            false => self.plan.plan(&problem, choices, self.arch)?,
+        };
         let planned = Planned::new(&problem, &plan)?;
         let words = words_on(choices, self.grid, self.levels, self.set);
         let again = format!("--program {name} {} {words}", again(&plan));
         let codes = planned.codes()?;
-        Ok(Kernels { plan, planned, again, codes })
+        Ok(Kernels { plan, planned, problem, again, codes })
     }
 }
 

@@ -1,6 +1,7 @@
 //! `stencilc explain --program` over a mesh: the kernels of each call, and of calls that are one kernel.
 
 use super::kernels::KernelFacts;
+use super::parts::PartFacts;
 use super::{Args, Told};
 use crate::build::mesh_program::{Kernels, OfCall, Wanted};
 use crate::drawn::refuse_of_grids;
@@ -10,8 +11,8 @@ use stencilc_compiler::cuda;
 use stencilc_compiler::ir::{FieldId, Handle, MeshProgram, MeshStencil, Precision, Stencil, VariableId};
 use stencilc_compiler::kernel::{Meaning, MeshData, MeshTable, PieceTable};
 use stencilc_compiler::text::ShellWord;
-use stencilc_runtime::Result;
 use stencilc_runtime::mesh::program::is_internal;
+use stencilc_runtime::{Error, Result};
 
 /// What is known of a program over a mesh.
 #[derive(Serialize)]
@@ -25,6 +26,9 @@ struct Explanation {
     /// The file of the mesh, and its order, if one is given.
     mesh: Option<String>,
     order: Option<&'static str>,
+    /// How it is cut, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<PartFacts>,
     /// The call that makes the kernels again.
     made: String,
     calls: Vec<CallFacts>,
@@ -48,7 +52,7 @@ struct CallFacts {
 /// Something is wrong with the call, or with the mesh if one is given; or the strategy cannot compute a call.
 pub fn explain(args: &Args, input: &Input, program: &MeshProgram, json: bool) -> Result<Told> {
     let name = &program.program.name;
-    refuse_of_grids(&args.names, &["program", "fuse", "registers", "arch"], name)?;
+    refuse_of_grids(&args.names, &["program", "fuse", "registers", "arch", "gpus"], name)?;
     let (precision, contract) = (args.precision, args.launch.code.contract);
     let (over, levels, set, plan) = (&args.over, args.levels, &args.set[..], &args.of_program.plan);
     let wanted = Wanted { program, precision, contract, over, levels, set, plan };
@@ -63,10 +67,21 @@ pub fn explain(args: &Args, input: &Input, program: &MeshProgram, json: bool) ->
         vectors: made.choices.layout.name(),
         mesh: over.mesh.as_ref().map(|file| file.display().to_string()),
         order: made.order,
+        parts: parts(args, &made)?,
         made: cuda::made(&format!("{} {again}", ShellWord::path(&args.file))).to_string(),
         calls: made.calls.iter().map(|call| CallFacts::new(args, input, &made, call)).collect::<Result<_>>()?,
     };
     Told::new(&explanation, json, || explanation.text())
+}
+
+/// How it is cut, if somebody asks.
+fn parts(args: &Args, made: &Kernels) -> Result<Option<PartFacts>> {
+    let Some(number) = args.gpus else { return Ok(None) };
+    match &made.problem {
+        Some(problem) => PartFacts::over_mesh(problem, made.choices, number.into()).map(Some),
+        None => Err(Error::call("parts are those of a mesh, and none is given")
+            .help("add --mesh FILE.npz, or leave out --gpus")),
+    }
 }
 
 impl CallFacts {
@@ -163,9 +178,10 @@ impl Explanation {
             self.strategy,
             self.vectors
         );
+        let parts = self.parts.as_ref().map_or_else(String::new, PartFacts::text);
         let calls = self.calls.iter().map(CallFacts::text).collect::<String>();
         let more = if self.mesh.is_none() { "with --mesh FILE, what they move on a mesh, too\n" } else { "" };
-        format!("{head}{calls}\n{}\n{more}", self.made)
+        format!("{head}{parts}{calls}\n{}\n{more}", self.made)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `stencilc explain --program`: what each kernel of a program's plan computes, takes and touches.
 
 use super::kernels::KernelFacts;
+use super::parts::PartFacts;
 use super::{Args, Told};
 use crate::args::grid::of_cells;
 use crate::build::program::{Kernels, Wanted};
@@ -22,6 +23,9 @@ struct Explanation {
     doc: String,
     precision: Precision,
     plan: String,
+    /// How it is cut, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<PartFacts>,
     /// The call that makes the kernels again.
     made: String,
     kernels: Vec<KernelFacts>,
@@ -39,8 +43,9 @@ pub fn explain(args: &Args, input: &Input, program: &Program, json: bool) -> Res
     let choices = choices(args, program);
     args.launch.given.refuse_idle(std::slice::from_ref(&choices))?;
     let (grid, levels, set, arch) = (args.grid.as_ref(), args.levels, &args.set[..], &*args.arch);
-    let wanted = Wanted { choices: &choices, grid, levels, set, plan: &args.of_program.plan, arch };
-    let Kernels { plan, planned, again, codes } = wanted.kernels(input, program)?;
+    let of_parts = args.gpus.is_some();
+    let wanted = Wanted { choices: &choices, grid, levels, set, plan: &args.of_program.plan, arch, of_parts };
+    let Kernels { plan, planned, problem, again, codes } = wanted.kernels(input, program)?;
     let staged = &planned.problem.staged;
     let facts = |(number, code): (usize, &Kernel)| facts(args, (input, staged), staged.stages.get(number), code);
     let explanation = Explanation {
@@ -48,6 +53,7 @@ pub fn explain(args: &Args, input: &Input, program: &Program, json: bool) -> Res
         doc: program.doc.as_told().to_owned(),
         precision: args.precision,
         plan: plan.to_string(),
+        parts: args.gpus.map(|number| PartFacts::on_grid(&problem, &plan, number.into())).transpose()?,
         made: cuda::made(&format!("{} {again}", ShellWord::path(&args.file))).to_string(),
         kernels: codes.iter().enumerate().map(facts).collect::<Result<_>>()?,
     };
@@ -119,6 +125,7 @@ impl Explanation {
             None => self.program.clone(),
         };
         let kernels = self.kernels.iter().map(KernelFacts::text).collect::<String>();
-        format!("{title}\nin {}, by {}\n{kernels}\n{}\n", self.precision.name(), self.plan, self.made)
+        let parts = self.parts.as_ref().map_or_else(String::new, PartFacts::text);
+        format!("{title}\nin {}, by {}\n{parts}{kernels}\n{}\n", self.precision.name(), self.plan, self.made)
     }
 }

@@ -60,6 +60,11 @@ pub struct Animation {
 }
 
 impl Animation {
+    /// The field that is shown.
+    pub fn field(&self) -> &str {
+        &self.look.field
+    }
+
     /// Without a frame.
     pub fn new(look: Look, path: PathBuf) -> Self {
         Self { look, path, frames: RefCell::default() }

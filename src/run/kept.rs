@@ -1,6 +1,7 @@
 //! Checkpoints of a run: where it goes on from, and what is kept on the way.
 
 use super::Args;
+use super::together::Together;
 use crate::output;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -33,14 +34,15 @@ impl Kept {
         Ok(Self { pattern, every: own.every, saved: Cell::new(Instant::now()) })
     }
 
-    /// Keeps what a program holds on its way, if it is time for that: with every output, or every minute.
+    /// Keeps what a program holds on its way, if it is time for that: with every output, or every minute, as the process that writes sees it.
     ///
     /// # Errors
     /// It cannot be written, or a kernel has failed.
-    pub fn after(&self, run: &Run) -> Result<()> {
-        let is_due = match self.every {
-            Some(every) => run.done().is_multiple_of(every),
-            None => self.saved.get().elapsed() > CHECKPOINT,
+    pub fn after(&self, run: &Run, others: &Together) -> Result<()> {
+        let is_due = match (&self.pattern, self.every) {
+            (None, _) => false,
+            (_, Some(every)) => run.done().is_multiple_of(every),
+            (_, None) => others.decided(self.saved.get().elapsed() > CHECKPOINT)?,
         };
         if !is_due {
             return Ok(());

@@ -125,6 +125,11 @@ fn fields(problem: &MeshProblem, variable: VariableId, data: &Data) -> Vec<Field
 }
 
 impl Target {
+    /// The fields that go there, in the order in which they are asked for.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(String::as_str)
+    }
+
     /// Writes what its fields hold after so many steps, in their order; those that have a value by then, which `held` knows.
     ///
     /// # Errors

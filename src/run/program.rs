@@ -6,6 +6,7 @@ use super::kept::{Kept, resumed};
 use super::outputs;
 use super::picture::{Look, SIDE};
 use super::texts::Texts;
+use super::together::Together;
 use super::way::{Done, Pace, Way, Written};
 use super::{Args, Declared, DeclaredField, PICTURE, Steps, arrays, grid, mesh, targets};
 use crate::args::grid::of_cells;
@@ -69,14 +70,20 @@ struct Results {
 ///
 /// # Errors
 /// Something is wrong with the call, the arrays, the checkpoint or the device, or nothing can be written.
-pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Instant) -> Result<()> {
+pub fn run(
+    args: &Args,
+    input: &Input,
+    subject: Subject,
+    (json, start): (bool, Instant),
+    others: &Together,
+) -> Result<()> {
     let own = &args.of_program;
     match &subject {
         Subject::Grid(program) => grid::refuse_options(args, program)?,
         Subject::Mesh(program) => mesh::refuse_options(args, input, program)?,
     }
     refuse_patterns(args)?;
-    let texts = Texts::new(args.texts.as_deref())?;
+    let texts = Texts::new(args.texts.as_deref().filter(|_| others.writes()))?;
     let kept = Kept::new(args)?;
     let is_over_mesh = matches!(subject, Subject::Mesh(_));
     let resumed = resumed(args, is_over_mesh)?;
@@ -97,14 +104,14 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
         return Err(Error::call("--every says how often something is written, and nothing is")
             .help("add --out NAME=FILE.npy, --plot NAME=FILE.png or --checkpoint FILE.npz, or leave it out"));
     }
-    let device = idle::device(args);
+    let device = others.device(idle::device(args))?;
     idle::tell_of_steps(args, subject.program());
     mesh::refuse_texts(args, device)?;
     let choices = args.kernel.args.choices();
     input.warn_of_program(subject.program(), choices.precision);
 
     let since = Instant::now();
-    let job = job(args, input, subject)?.printing();
+    let job = others.ranks().cloned().into_iter().fold(job(args, input, subject)?.printing(), Job::ranks);
     let mut ready = resumed.into_iter().fold(job, Job::resume).ready()?;
     let problem_seconds = since.elapsed().as_secs_f64();
     let cells = cells(args, &declared, &ready)?;
@@ -142,7 +149,9 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
     if !json && !drawn.is_empty() {
         progress.aside(|| terminal::note(&format!("drawn at random, with seed {}: {}", args.seed, drawn.join(", "))));
     }
+    others.agree()?;
     let mut run = ready.start_on(platform)?;
+    others.agree()?;
     let way = Way {
         args,
         checked: &checked,
@@ -154,11 +163,14 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
         json,
         total: known,
         since,
+        others,
     };
     let Done { steps, told, printed: printed_before, has_shown_end, pace } = way.run(&mut run)?;
     let seconds = since.elapsed().as_secs_f64();
     drop(progress);
-    animate::save(&written.animations, own.animate.fps)?;
+    if others.writes() {
+        animate::save(&written.animations, own.animate.fps)?;
+    }
 
     let Results { fields: summaries, numbers } = results(&checked, &run, &written.numbers)?;
     let printed = run.printed(&|print| cells.of(print))?;
@@ -167,6 +179,7 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
         let all = json!({
             "program": name,
             "device": device.to_string(),
+            "processes": others.ranks().map_or(1, |ranks| ranks.ranks()),
             "precision": choices.precision,
             "pace": pace,
             "outputs": summaries,
@@ -205,6 +218,9 @@ pub fn run(args: &Args, input: &Input, subject: Subject, json: bool, start: Inst
         Checked::Mesh(problem) => mesh::sizes_text(problem),
     };
     let mut text = format!("{name} on {device}, {}, {place}", choices.precision.name());
+    if let Some(ranks) = others.ranks() {
+        text.push_str(&format!(", {} processes", ranks.ranks()));
+    }
     if pace.is_some() || total > 0 {
         text.push_str(&format!(", {}", terminal::count(steps as usize, "step")));
         if before > 0 {
@@ -305,14 +321,14 @@ fn job(args: &Args, input: &Input, subject: Subject) -> Result<Job> {
 
 /// Chooses kernels on a device: those asked for, those tuned, or the usual ones. Returns the order of the elements of a mesh.
 fn choose(args: &Args, input: &Input, ready: &mut Ready, device: Device, platform: &Platform) -> Result<Option<Value>> {
-    let parts = args.of_program.gpus.map_or(1, usize::from);
+    ready.devices(args.of_program.gpus.map_or(1, usize::from));
+    let parts = ready.parts();
     match ready.checked.clone() {
         Checked::Grid(problem) => {
             let cells = problem.outer.grid.levels_of_cells();
             let (choices, open) = args.kernel.open_on(device);
             let choices = choices.on_cells(&problem.staged.program.stencils, cells, open);
             let plan = grid::plan(args, input, &problem, &choices, platform)?;
-            ready.devices(parts);
             // What is fast on one may suit no part; what was asked for is refused with a reason.
             let is_asked = args.of_program.plan.is_given();
             if let Some(plan) = plan.filter(|plan| parts == 1 || is_asked || plan.suits_parts()) {
@@ -321,7 +337,6 @@ fn choose(args: &Args, input: &Input, ready: &mut Ready, device: Device, platfor
             Ok(None)
         }
         Checked::Mesh(problem) => {
-            ready.devices(parts);
             let Some((choices, order)) = mesh::how(args, input, &problem, platform)? else { return Ok(None) };
             let told = json!({ "method": order.name, "why": order.why });
             ready.over_mesh(choices, order.ordering);

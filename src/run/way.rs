@@ -5,6 +5,7 @@ use super::animate::{self, Animation};
 use super::kept::Kept;
 use super::outputs::{Held, Target};
 use super::picture::Look;
+use super::together::Together;
 use crate::print::{self, Cells};
 use crate::terminal::{self, Progress};
 use serde::Serialize;
@@ -71,6 +72,8 @@ pub struct Way<'a> {
     pub total: Option<u64>,
     /// When it began to be compiled.
     pub since: Instant,
+    /// The processes that compute it together.
+    pub others: &'a Together,
 }
 
 /// What became of it.
@@ -138,7 +141,7 @@ impl Way<'_> {
                 self.write(&|name| run.held(name), done)?;
             }
         }
-        self.kept.after(run)
+        self.kept.after(run, self.others)
     }
 
     /// Tells what the numbers are.
@@ -174,6 +177,13 @@ impl Way<'_> {
 
     /// Writes the fields that are asked for.
     fn write(&self, held: &Held, step: u64) -> Result<()> {
+        if !self.others.writes() {
+            // What the one that writes holds, all of them bring together.
+            let pictures = self.written.pictures.iter().map(|(look, _)| look.field.as_str());
+            let animated = self.written.animations.iter().map(Animation::field);
+            let all = self.written.files.iter().flat_map(Target::fields).chain(pictures).chain(animated);
+            return all.into_iter().try_for_each(|name| held(name).map(drop));
+        }
         for file in &self.written.files {
             file.write(self.args, self.checked, held, step)?;
         }

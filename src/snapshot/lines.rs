@@ -101,7 +101,7 @@ impl Options {
         let program = found.ok_or_else(|| Error::call(format!("`{}` has no program `{name}`", input.source.name)))?;
         let choices = own.choices_of(program)?;
         let (grid, levels, set, plan) = (own.grid(), own.levels, &own.set[..], &self.of_program.plan);
-        let wanted = program::Wanted { choices: &choices, grid, levels, set, plan, arch: ARCH };
+        let wanted = program::Wanted { choices: &choices, grid, levels, set, plan, arch: ARCH, of_parts: false };
         wanted.kernels(input, program)
     }
 

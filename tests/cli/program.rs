@@ -223,3 +223,37 @@ fn the_examples_flow_as_they_should() {
     let said = text(&verified.stdout);
     assert!(said.ends_with("in all: 11 equal\n"), "{said}{}", text(&verified.stderr));
 }
+
+/// The head of what `explain` says: how a program is cut, and what its parts bring.
+#[test]
+fn what_parts_bring_is_told() {
+    let folder = Folder::new();
+    folder.done("mesh make airfoil --size 24x12 -o airfoil.npz");
+    folder.done("mesh make icosahedral --size R2B1 -o sphere.npz");
+    let calls = [
+        "explain diffusion4 --program diffusion4 --grid 64x61x8 --gpus 4",
+        "explain shallow_water --program shallow_water --grid 32x30x1 --gpus 2 --precision f32",
+        "explain heat --program heat_periodic --grid 24x9x3 --gpus 3 --fuse recomputed --steps 2",
+        "explain airfoil --program airfoil_flow --mesh airfoil.npz --gpus 3",
+        "explain icosahedral --program diffusion --mesh sphere.npz --levels 4 --gpus 2",
+    ];
+    let head = |call: &&str| {
+        let said = folder.done(call);
+        let lines = said.lines().skip_while(|line| !line.starts_with("in ") || !line.contains(" parts of "));
+        let part: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+        format!("$ stencilc {call}\n{}\n", part.join("\n"))
+    };
+    let told: Vec<String> = calls.iter().map(head).collect();
+    let wrong = folder.transcript(&[
+        "explain heat --program heat_walls --grid 24x3x3 --gpus 4",
+        "explain heat --program heat_walls --grid 24x9x3 --gpus 1",
+        "explain heat --stencil heat --grid 24x9x3 --gpus 2",
+        "explain airfoil --program airfoil_flow --gpus 2",
+    ]);
+    insta::assert_snapshot!(format!("{}\n{wrong}", told.join("\n")));
+    let facts = folder.json(&format!("{} --json", calls[0]));
+    let parts = &facts["parts"];
+    assert_eq!([&parts["number"], &parts["least"], &parts["most"], &parts["exchanges"]], [4, 15, 16, 1]);
+    // Two rows of 64 columns and eight levels from each side.
+    assert_eq!(parts["bytes"], 2 * 2 * 64 * 8 * 8);
+}

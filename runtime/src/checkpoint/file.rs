@@ -22,48 +22,6 @@ const ABOUT: &str = "about.json";
 /// More bytes than it ever has.
 const ABOUT_BYTES: u64 = 1 << 24;
 
-/// Writes what a program holds to the file at `path`, all of it or nothing.
-///
-/// # Errors
-/// The machine fails, or those of [`files::write_atomic`].
-pub fn save<B: Backend>(path: &Path, about: &About, driver: &Driver<B>) -> Result<()> {
-    let script = driver.script();
-    let variables = &script.program().variables;
-    let mut arrays = BTreeMap::new();
-    let fresh = |arrays: &BTreeMap<String, Array>, own: &str| {
-        let numbered = (2..).map(|n| format!("{own}_{n}"));
-        let mut all = std::iter::once(own.to_owned()).chain(numbered);
-        all.find(|name| !arrays.contains_key(name)).unwrap_or_default()
-    };
-    let mut names: BTreeMap<usize, String> = BTreeMap::new();
-    let (mut values, mut numbers) = (Vec::new(), Vec::new());
-    // What prints show is computed anew.
-    for (variable, slot) in driver.bound().into_iter().filter(|(variable, _)| !variables[*variable].is_shown) {
-        let array = match names.entry(slot) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => {
-                let Some(data) = driver.get(variable)? else { continue };
-                let name = fresh(&arrays, &variables[variable].name);
-                arrays.insert(name.clone(), Array { shape: script.shape(variable), data });
-                place.insert(name)
-            }
-        };
-        values.push(Held { variable: variable.index(), array: array.clone() });
-    }
-    for (variable, value) in driver.numbers()? {
-        let name = fresh(&arrays, &variables[variable].name);
-        arrays.insert(name.clone(), Array { shape: Vec::new(), data: Data::single(script.element(variable), value) });
-        numbers.push(Held { variable: variable.index(), array: name });
-    }
-    let (done, repeats) = match about.mesh {
-        Some(_) => (Some(driver.done()), driver.repeats()),
-        None => (None, None),
-    };
-    let about = About { position: driver.position_in_text(), done, repeats, values, numbers, ..about.clone() };
-    let checkpoint = Checkpoint { about, arrays };
-    files::write_atomic(path, |out| checkpoint.write(out))
-}
-
 /// Reads the checkpoint in the file at `path`.
 ///
 /// # Errors
@@ -113,7 +71,57 @@ pub fn read(file: impl Read + Seek) -> Result<Checkpoint> {
 }
 
 impl Checkpoint {
-    /// Writes the bytes that [`save`] puts into a file.
+    /// What a program holds.
+    ///
+    /// # Errors
+    /// The machine fails.
+    pub fn of<B: Backend>(driver: &Driver<B>, about: &About) -> Result<Self> {
+        let script = driver.script();
+        let variables = &script.program().variables;
+        let mut arrays = BTreeMap::new();
+        let fresh = |arrays: &BTreeMap<String, Array>, own: &str| {
+            let numbered = (2..).map(|n| format!("{own}_{n}"));
+            let mut all = std::iter::once(own.to_owned()).chain(numbered);
+            all.find(|name| !arrays.contains_key(name)).unwrap_or_default()
+        };
+        let mut names: BTreeMap<usize, String> = BTreeMap::new();
+        let (mut values, mut numbers) = (Vec::new(), Vec::new());
+        // What prints show is computed anew.
+        for (variable, slot) in driver.bound().into_iter().filter(|(variable, _)| !variables[*variable].is_shown) {
+            let array = match names.entry(slot) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => {
+                    let Some(data) = driver.get(variable)? else { continue };
+                    let name = fresh(&arrays, &variables[variable].name);
+                    arrays.insert(name.clone(), Array { shape: script.shape(variable), data });
+                    place.insert(name)
+                }
+            };
+            values.push(Held { variable: variable.index(), array: array.clone() });
+        }
+        for (variable, value) in driver.numbers()? {
+            let name = fresh(&arrays, &variables[variable].name);
+            arrays
+                .insert(name.clone(), Array { shape: Vec::new(), data: Data::single(script.element(variable), value) });
+            numbers.push(Held { variable: variable.index(), array: name });
+        }
+        let (done, repeats) = match about.mesh {
+            Some(_) => (Some(driver.done()), driver.repeats()),
+            None => (None, None),
+        };
+        let about = About { position: driver.position_in_text(), done, repeats, values, numbers, ..about.clone() };
+        Ok(Self { about, arrays })
+    }
+
+    /// Writes it to the file at `path`, all of it or nothing.
+    ///
+    /// # Errors
+    /// Those of [`files::write_atomic`].
+    pub fn save(&self, path: &Path) -> Result<()> {
+        files::write_atomic(path, |out| self.write(out))
+    }
+
+    /// Writes the bytes that [`Checkpoint::save`] puts into a file.
     ///
     /// # Errors
     /// Those of `out`.

@@ -15,7 +15,7 @@ use crate::driver::{Backend, Driver, Position, Script};
 use crate::error::{Error, Result};
 use about::Held;
 pub use about::{About, OfText, OnMesh};
-pub use file::{load, read, save};
+pub use file::{load, read};
 use std::collections::BTreeMap;
 use stencilc_compiler::ir::{Handle, VariableId};
 use stencilc_compiler::program::Step;

@@ -15,7 +15,8 @@ fn saved(text: &str) -> (ProgramProblem, Checkpoint) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("way.npz");
     let backend = Interpreter::new(problem.clone());
-    save(&path, &About::new(&problem, &OfText::default(), false), &Driver::new(&backend).given().unwrap()).unwrap();
+    let driver = Driver::new(&backend).given().unwrap();
+    Checkpoint::of(&driver, &About::new(&problem, &OfText::default(), false)).unwrap().save(&path).unwrap();
     let found = load(&path).unwrap();
     assert!(goes_on(&problem, &found));
     (problem, found)
@@ -102,13 +103,13 @@ fn another_plan_goes_on_where_one_stopped() {
         let mut ways = Vec::new();
         driver
             .run(None, &mut |driver, _| {
-                save(&path, &about, driver)?;
+                Checkpoint::of(driver, &about)?.save(&path)?;
                 ways.push(load(&path)?);
                 Ok(())
             })
             .unwrap();
         let expected = whole(from, &driver);
-        save(&path, &about, &driver).unwrap();
+        Checkpoint::of(&driver, &about).unwrap().save(&path).unwrap();
         ways.push(load(&path).unwrap());
         assert_eq!(ways.len(), 6);
         for (n, way) in ways.iter().enumerate() {

@@ -5,9 +5,11 @@
 //! mod: from step to step, in loops -> slots: which buffer holds which variable
 //!                                  -> numbers: those of the program, known when somebody needs them
 //! cycles: loops whose launches are recorded
+//! dry: what it asks for, of which nothing is done
 //! ```
 
 mod cycles;
+pub mod dry;
 mod numbers;
 #[cfg(test)]
 pub(crate) mod recorder;

@@ -24,7 +24,7 @@ use stencilc_compiler::text::ShellWord;
 pub use call::{Kind, begin, reads, will_append, will_write, will_write_each, will_write_inside, will_write_into};
 pub use pattern::{Pattern, no_place};
 pub(crate) use unfinished::sweep_files;
-pub use unfinished::{Scratch, Unfinished, exit, remove_at_signals};
+pub use unfinished::{Scratch, Unfinished, exit, leave_nothing, remove_at_signals};
 
 /// Bytes gathered before they go to the file system.
 const BUFFER: usize = 1 << 20;

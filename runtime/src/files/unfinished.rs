@@ -287,6 +287,11 @@ pub fn exit(status: i32) -> ! {
     std::process::exit(status)
 }
 
+/// Removes all that this process has made and not finished, as before its end.
+pub fn leave_nothing() {
+    drop(remove_all());
+}
+
 /// From now on, a signal that asks this process to end removes what is unfinished before it does. Signals that whoever started
 /// the process has turned off, as `nohup` does, stay so; a second one ends the process at once.
 pub fn remove_at_signals() {

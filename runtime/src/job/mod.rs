@@ -64,6 +64,7 @@ mod call;
 mod elsewhere;
 mod kernel;
 mod lending;
+mod parts;
 mod prints;
 mod ready;
 mod run;
@@ -78,6 +79,7 @@ use crate::mesh::Mesh;
 use crate::mesh::order::Ordering;
 use crate::mesh::program as over;
 use crate::program::plan::ProgramPlan;
+use crate::ranks::Ranks;
 pub use call::{Call, Lacking};
 pub use elsewhere::Elsewhere;
 pub use kernel::Sought;
@@ -135,6 +137,8 @@ pub struct Job {
     device: Option<Device>,
     /// The stream of the caller's that all work goes into, as the driver calls it.
     stream: Option<usize>,
+    /// The processes that compute it together.
+    ranks: Option<Arc<Ranks>>,
     how: How,
     arrays: BTreeMap<String, Array>,
     settings: BTreeMap<String, String>,
@@ -185,6 +189,7 @@ impl Job {
             domain: None,
             device: None,
             stream: None,
+            ranks: None,
             how: How::default(),
             arrays: BTreeMap::new(),
             settings: BTreeMap::new(),
@@ -232,6 +237,33 @@ impl Job {
     /// ```
     pub fn devices(self, number: usize) -> Self {
         Self { how: How { parts: number, ..self.how }, ..self }
+    }
+
+    /// The processes that compute it together: this one has the part of its rank, on one device. All of them are asked the same in the same
+    /// order, of the job and of what it becomes; what a field holds each of them is told, and the first one writes files.
+    ///
+    /// ```
+    /// # use stencilc_compiler::{grid::Grid, source::Source};
+    /// # use stencilc_runtime::{Device, Drawing, job::{Domain, Job}, ranks::{Ranks, threads::threads}};
+    /// # use std::sync::Arc;
+    /// let text = "
+    ///     stencil spread { in a; out b; b = 0.5 * a + 0.25 * (a[j-1] + a[j+1]) }
+    ///     program warm { inout heat; boundary { j: periodic }; repeat 9 { heat = spread(heat) } }
+    /// ";
+    /// let computed = |ranks| {
+    ///     let job = Job::new(&Source::new("warm.stn", text), Some("warm"))?.on(Domain::Rows(Grid::rows(4, 24, 1)));
+    ///     let mut run = job.drawing(Drawing::Everything).device(Device::Cpu).ranks(Arc::new(ranks)).start()?;
+    ///     run.finish()?;
+    ///     run.get("heat")
+    /// };
+    /// let each = |own| std::thread::spawn(move || computed(Ranks::new(own)));
+    /// let each: Vec<_> = threads(3).into_iter().map(each).collect();
+    /// let heat: Vec<_> = each.into_iter().map(|own| own.join().unwrap()).collect::<Result<_, _>>()?;
+    /// assert_eq!(heat[0].data, heat[2].data);
+    /// # Ok::<(), stencilc_runtime::Error>(())
+    /// ```
+    pub fn ranks(self, ranks: Arc<Ranks>) -> Self {
+        Self { ranks: Some(ranks), ..self }
     }
 
     /// A stream of the caller's that all work goes into (`CUstream`, which is `cudaStream_t`), in the order of whatever else is in it. On

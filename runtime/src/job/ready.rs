@@ -13,10 +13,10 @@ use crate::mesh::program::kernels::{self as over_mesh, Reader, Renumbered};
 use crate::mesh::program::{self as over, MeshProblem, MeshScript};
 use crate::print::Print;
 use crate::program::kernels::Kernels;
-use crate::program::parts::{Cut, Parts};
 use crate::program::plan::{ProgramPlan, has_clusters};
 use crate::program::planned::Planned;
 use crate::program::{ProgramProblem, cpu};
+use crate::ranks::Ranks;
 use std::rc::Rc;
 use std::sync::Arc;
 use stencilc_compiler::ir::VariableId;
@@ -38,13 +38,14 @@ pub struct Ready {
     pub checked: Checked,
     /// What its stencils print, if that is computed, and the variables that hold it.
     prints: Vec<(Option<VariableId>, Print)>,
-    about: About,
-    resumed: Option<Checkpoint>,
+    pub(super) about: About,
+    pub(super) resumed: Option<Checkpoint>,
     before: u64,
     device: Option<Device>,
-    stream: Option<usize>,
-    how: How,
-    reader: Option<Rc<Reader>>,
+    pub(super) stream: Option<usize>,
+    ranks: Option<Arc<Ranks>>,
+    pub(super) how: How,
+    pub(super) reader: Option<Rc<Reader>>,
 }
 
 impl Checked {
@@ -81,7 +82,7 @@ impl Checked {
 impl Ready {
     pub(super) fn new(mut job: Job) -> Result<Self> {
         let (device, stream, how) = (job.device, job.stream, job.how.clone());
-        let (text, resumed) = (std::mem::take(&mut job.text), job.resumed.take());
+        let (text, resumed, ranks) = (std::mem::take(&mut job.text), job.resumed.take(), job.ranks.take());
         if let Some(checkpoint) = &resumed {
             checkpoint.suits(matches!(job.subject, Subject::Mesh(_)))?;
             if let Some(name) = job.arrays.keys().next() {
@@ -110,7 +111,7 @@ impl Ready {
             checkpoint.check(&about, &*script)?;
             before = checkpoint.done(&*script)?;
         }
-        Ok(Self { checked, prints, about, resumed, before, device, stream, how, reader: None })
+        Ok(Self { checked, prints, about, resumed, before, device, stream, ranks, how, reader: None })
     }
 
     /// What its stencils print, in the order of their calls, if that is computed.
@@ -142,9 +143,9 @@ impl Ready {
         *open == Open::Kernel && plan.is_none() && over_mesh.is_none()
     }
 
-    /// On how many devices it is computed.
+    /// On how many devices it is computed: as many for each process of several.
     pub fn parts(&self) -> usize {
-        self.how.parts.max(1)
+        self.ranks.as_ref().map_or(self.how.parts.max(1), |ranks| ranks.ranks())
     }
 
     /// What is chosen of its kernels.
@@ -200,6 +201,9 @@ impl Ready {
     /// As [`Ready::start`].
     pub fn start_on(self, platform: Platform) -> Result<Run> {
         in_stream(&platform, self.stream);
+        if let Some(ranks) = self.ranks.clone() {
+            return self.start_as_rank(ranks, platform);
+        }
         if self.how.parts > 1 {
             return self.start_by_parts(platform);
         }
@@ -218,82 +222,6 @@ impl Ready {
                 Platform::Gpu(gpu) => self.kernels_over_mesh(gpu, problem),
             },
         }
-    }
-
-    /// On several devices: the one at hand, and the next ones.
-    fn start_by_parts(self, platform: Platform) -> Result<Run> {
-        let parts = self.how.parts;
-        if self.stream.is_some() {
-            return Err(Error::call("a stream is of one GPU, and several are asked for").help("leave out one of both"));
-        }
-        match (self.checked.clone(), platform) {
-            (Checked::Grid(problem), Platform::Cpu) => {
-                let cut = Cut::new(problem, parts)?;
-                let backends = cut.parts().iter().map(|part| cpu::Interpreter::new(Arc::clone(part))).collect();
-                self.begun(Parts::new(cut, backends)?)
-            }
-            (Checked::Mesh(problem), Platform::Cpu) => {
-                let owners = over::parts::Owners::new(&problem, parts)?;
-                self.begun(over::parts::Parts::interpreted(over::parts::Cut::new(problem, &owners)?)?)
-            }
-            (checked, Platform::Emulator(emulator)) => self.kernels_of_any_parts(vec![emulator; parts], checked),
-            (checked, Platform::Gpu(first)) => {
-                let others = first.beside(parts)?;
-                let machines = std::iter::once(first).chain(others).collect();
-                self.kernels_of_any_parts(machines, checked)
-            }
-        }
-    }
-
-    /// A machine for each part, on a grid or over a mesh.
-    fn kernels_of_any_parts<M: Build + 'static>(self, machines: Vec<Arc<M>>, checked: Checked) -> Result<Run> {
-        match checked {
-            Checked::Grid(problem) => self.kernels_of_parts(machines, &problem),
-            Checked::Mesh(problem) => self.kernels_of_parts_over_mesh(machines, problem),
-        }
-    }
-
-    /// A machine for each part of a mesh.
-    fn kernels_of_parts_over_mesh<M: Build + 'static>(
-        mut self,
-        machines: Vec<Arc<M>>,
-        problem: Arc<MeshProblem>,
-    ) -> Result<Run> {
-        let How { over_mesh, ordering, is_unrecorded, .. } = std::mem::take(&mut self.how);
-        let ordering = ordering.unwrap_or_else(|| Ordering::kept(&problem.mesh));
-        let choices = over_mesh.unwrap_or_else(|| MeshChoices::usual(problem.program.mesh.levels));
-        let owners = over::parts::Owners::new(&problem, machines.len())?;
-        let (cut, choices) = over::parts::Cut::new(Arc::clone(&problem), &owners)?.chosen(choices);
-        let mut backends = Vec::new();
-        for ((number, part), machine) in cut.parts().iter().enumerate().zip(machines) {
-            let renumbered = Rc::new(Renumbered::new(&part.problem, &cut.ordering(number, &ordering))?);
-            let mut kernels =
-                over_mesh::Kernels::new(Arc::clone(&part.problem), machine, choices, renumbered).leaving();
-            if let Some(reader) = &self.reader {
-                kernels = kernels.read_by(Rc::clone(reader));
-            }
-            backends.push(if is_unrecorded { kernels.unrecorded() } else { kernels });
-        }
-        let merged = cut.merged(choices);
-        let merges = cut.clone();
-        let parts = over::parts::Parts::new(cut, backends, &|chain| merges.merges(chain, choices))?;
-        let mut run = self.begun(parts)?;
-        run.merged = merged;
-        Ok(run)
-    }
-
-    /// A machine for each part.
-    fn kernels_of_parts<M: Build + 'static>(mut self, machines: Vec<Arc<M>>, problem: &ProgramProblem) -> Result<Run> {
-        let How { choices, open, plan, is_unrecorded, .. } = std::mem::take(&mut self.how);
-        let is_cpu = machines.iter().all(|machine| machine.is_cpu());
-        let (choices, open) = if is_cpu { choices.on_cpu(open) } else { (choices, open) };
-        let mut plan = plan.unwrap_or_else(|| ProgramPlan::of_parts(problem.on_cells(choices, open)));
-        plan.graph &= !is_unrecorded;
-        let (cut, plan) = Cut::fused(problem, &plan, machines.len())?;
-        let parts = machines.into_iter().zip(cut.parts());
-        let backends = parts.map(|(machine, part)| Kernels::built(machine, Planned::new(part, &plan)?));
-        let backends = backends.collect::<Result<_>>()?;
-        self.begun(Parts::new(cut, backends)?)
     }
 
     fn kernels<M: Build + 'static>(mut self, machine: Arc<M>, problem: &ProgramProblem, arch: &str) -> Result<Run> {
@@ -326,15 +254,15 @@ impl Ready {
     }
 
     /// At the beginning, or where the checkpoint was.
-    fn begun<B: Backend + 'static>(self, backend: B) -> Result<Run> {
+    pub(super) fn begun<B: Backend + 'static>(self, backend: B) -> Result<Run> {
         let mut driver = Driver::new(backend);
+        let is_resumed = self.resumed.is_some();
         match &self.resumed {
-            Some(checkpoint) => {
-                checkpoint.restore(&mut driver)?;
-                Ok(Run::new(Box::new(driver), self.checked, self.about, self.prints).resumed())
-            }
-            None => Ok(Run::new(Box::new(driver.given()?), self.checked, self.about, self.prints)),
+            Some(checkpoint) => checkpoint.restore(&mut driver)?,
+            None => driver = driver.given()?,
         }
+        let run = Run::new(Box::new(driver), self.checked, self.about, self.prints).of(self.ranks);
+        Ok(if is_resumed { run.resumed() } else { run })
     }
 }
 

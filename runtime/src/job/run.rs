@@ -2,10 +2,11 @@
 
 use super::Checked;
 use crate::array::{Array, Data};
-use crate::checkpoint::{self, About};
+use crate::checkpoint::{About, Checkpoint};
 use crate::driver::{Backend, Driver, Script, knows_total};
 use crate::error::{Error, Result};
 use crate::print::{Print, Printed};
+use crate::ranks::Ranks;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -39,8 +40,8 @@ pub(super) trait Running {
     /// Waits until all is computed.
     fn wait(&self) -> Result<()>;
 
-    /// As [`checkpoint::save`].
-    fn save(&self, path: &Path, about: &About) -> Result<()>;
+    /// As [`Checkpoint::of`].
+    fn checkpoint(&self, about: &About) -> Result<Checkpoint>;
 }
 
 impl<B: Backend> Running for Driver<B> {
@@ -76,8 +77,8 @@ impl<B: Backend> Running for Driver<B> {
         self.wait()
     }
 
-    fn save(&self, path: &Path, about: &About) -> Result<()> {
-        checkpoint::save(path, about, self)
+    fn checkpoint(&self, about: &About) -> Result<Checkpoint> {
+        Checkpoint::of(self, about)
     }
 }
 
@@ -87,6 +88,8 @@ pub struct Run {
     script: Arc<dyn Script>,
     checked: Checked,
     about: About,
+    /// The processes that compute it together.
+    ranks: Option<Arc<Ranks>>,
     /// Whether anything was computed, so that outputs have values.
     is_begun: bool,
     /// Inputs that were given new numbers.
@@ -109,10 +112,16 @@ impl Run {
             is_begun: false,
             driver,
             about,
+            ranks: None,
             replaced: BTreeSet::new(),
             prints,
             merged: Vec::new(),
         }
+    }
+
+    /// The same, which some processes compute together.
+    pub(super) fn of(self, ranks: Option<Arc<Ranks>>) -> Self {
+        Self { ranks, ..self }
     }
 
     /// The same, of which something was computed before.
@@ -235,12 +244,17 @@ impl Run {
         self.prints.iter().map(one).collect()
     }
 
-    /// Keeps all that it holds in the file at `path`, from which [`Job::resume`](super::Job::resume) goes on.
+    /// Keeps all that it holds in the file at `path`, from which [`Job::resume`](super::Job::resume) goes on. Of several processes, the first
+    /// one does, of what all have.
     ///
     /// # Errors
     /// It cannot be written, or a kernel has failed.
     pub fn save(&self, path: &Path) -> Result<()> {
-        self.driver.save(path, &self.about)
+        let checkpoint = self.driver.checkpoint(&self.about)?;
+        match &self.ranks {
+            Some(ranks) if !ranks.is_first() => Ok(()),
+            Some(_) | None => checkpoint.save(path),
+        }
     }
 
     /// What a number is now, such as what a reduction came to.

@@ -7,9 +7,11 @@ use crate::driver::Driver;
 use crate::emulate::Source;
 use crate::mesh::order::Ordering;
 use crate::mesh::program::MeshProblem;
+use crate::mesh::program::cpu::Interpreter;
 use crate::mesh::program::kernels::{Kernels, Renumbered};
-use crate::mesh::program::parts::{Cut, Owners, Parts};
+use crate::mesh::program::parts::{Cut, Owners, Parts, Rank};
 use crate::program::planned::Text;
+use crate::ranks::threads::together;
 use crate::{Error, Result};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,15 +28,26 @@ pub struct OverMeshInParts<'a> {
 }
 
 impl OverMeshInParts<'_> {
-    /// What comes of it where the interpreter computes the parts.
+    /// What comes of it where the interpreter computes the parts: those of one process, and one of each of several ranks.
     ///
     /// # Errors
     /// There is not enough memory.
     pub fn interpreted(&self) -> Result<Verdict> {
-        let parts = Parts::interpreted(Cut::new(Arc::clone(self.problem), &self.owners)?)?;
-        let mut driver = Driver::new(parts).given()?;
+        let cut = Cut::new(Arc::clone(self.problem), &self.owners)?;
+        let mut driver = Driver::new(Parts::interpreted(cut.clone())?).given()?;
         driver.finish()?;
-        self.expected.judged(self.problem, &driver, true)
+        let verdict = self.expected.judged(self.problem, &driver, true)?;
+        if !matches!(verdict, Verdict::Equal { .. }) {
+            return Ok(verdict);
+        }
+        let verdicts = together(cut.parts().len(), |ranks| {
+            let backend = Interpreter::new(Arc::clone(&cut.parts()[ranks.rank()].problem)).leaving();
+            let mut driver = Driver::new(Rank::new(cut.clone(), backend, ranks, &|_| false)?).given()?;
+            driver.finish()?;
+            self.expected.judged(self.problem, &driver, true)
+        })?;
+        let wrong = verdicts.into_iter().find(|own| !matches!(own, Verdict::Equal { .. }));
+        Ok(wrong.unwrap_or(verdict))
     }
 }
 

@@ -2,15 +2,17 @@
 
 use super::program::Reference;
 use super::{Site, Sites, Subject, Verdict, overwritten};
+use crate::array::Data;
 use crate::build::Build;
 use crate::driver::Driver;
 use crate::emulate::Source;
 use crate::error::Result;
 use crate::program::kernels::Kernels;
-use crate::program::parts::{Cut, Parts};
+use crate::program::parts::{Cut, Parts, Rank};
 use crate::program::plan::ProgramPlan;
 use crate::program::planned::{Planned, Text};
 use crate::program::{cpu, results};
+use crate::ranks::threads::together;
 use std::sync::Arc;
 
 /// A program in so many parts, each on a machine of its own where there are several.
@@ -22,7 +24,7 @@ pub struct InParts<'a> {
 }
 
 impl InParts<'_> {
-    /// What differs where the interpreter computes the parts, if anything does.
+    /// What differs where the interpreter computes the parts, if anything does: those of one process, and one of each of several ranks.
     ///
     /// # Errors
     /// The grid has too few rows.
@@ -32,7 +34,22 @@ impl InParts<'_> {
         let mut driver = Driver::new(Parts::new(cut, backends)?).given()?;
         driver.finish()?;
         let found = results(&self.reference.problem, &driver)?;
-        Ok(self.reference.mismatches(&found).first().map(|mismatch| format!("in {} parts: {mismatch}", self.parts)))
+        let told = |what: &str, found: &[Option<Data>]| {
+            let wrong = self.reference.mismatches(found);
+            wrong.first().map(|mismatch| format!("in {} {what}: {mismatch}", self.parts))
+        };
+        if let Some(wrong) = told("parts", &found) {
+            return Ok(Some(wrong));
+        }
+        // The same, where each part is that of another process.
+        let cut = driver.backend().cut().clone();
+        let found = together(self.parts, |ranks| {
+            let backend = cpu::Interpreter::new(Arc::clone(&cut.parts()[ranks.rank()]));
+            let mut driver = Driver::new(Rank::new(cut.clone(), backend, ranks)?).given()?;
+            driver.finish()?;
+            results(&self.reference.problem, &driver)
+        })?;
+        Ok(found.iter().find_map(|found| told("ranks", found)))
     }
 }
 

@@ -28,7 +28,7 @@ impl Interpreter {
     }
 
     /// The same, but a reduction leaves the numbers that it would fold, in their order.
-    pub(super) fn leaving(self) -> Self {
+    pub(crate) fn leaving(self) -> Self {
         Self { leaves: true, ..self }
     }
 

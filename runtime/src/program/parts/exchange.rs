@@ -5,6 +5,7 @@
 //! waits until they have told the same: nothing else keeps them together. It takes what lies beyond several edges from the neighbour's
 //! inner cells, whose halo may not be filled yet.
 
+use super::carried::Carrying;
 use super::messages::Message;
 use super::{Neighbour, Part};
 use crate::error::{Error, Result};
@@ -51,6 +52,8 @@ pub struct Exchange<M: Machine> {
     meeting: Meeting<M>,
     /// Which columns and levels go where, by variable.
     around: RefCell<BTreeMap<VariableId, Around<M>>>,
+    /// What is carried to and from other processes.
+    pub(super) carrying: Carrying<M>,
 }
 
 /// Where the columns and levels of a variable's halo come from: first from the part before, then from the part behind, then from its own.
@@ -65,7 +68,7 @@ struct Around<M: Machine> {
 impl<M: Machine> Exchange<M> {
     /// Of a part that has met nobody yet.
     pub fn new(machine: &Arc<M>) -> Self {
-        Self { meeting: Meeting::new(machine), around: RefCell::default() }
+        Self { meeting: Meeting::new(machine), around: RefCell::default(), carrying: Carrying::default() }
     }
 }
 
@@ -104,16 +107,41 @@ impl<M: Machine> Peer for Kernels<M> {
 
 impl<M: Machine> Part for Kernels<M> {
     fn prepare(&self, variable: VariableId, brought: [Option<(&Self, &Message)>; 2]) -> Result<()> {
-        let mut all = Pairs::new();
-        let counts = brought.map(|own| {
-            let pairs = own.map_or_else(Vec::new, |(other, message)| self.columns_of(variable, message, other));
-            all.extend(&pairs);
-            pairs.len()
-        });
+        let columns = |(other, message): (&Self, &Message)| {
+            self.columns_of(variable, message, column_at(other.problem(), other.layout(), variable))
+        };
+        self.keep_around(variable, brought.map(|own| own.map(columns)))
+    }
+
+    fn exchange(
+        &self,
+        variable: VariableId,
+        buffer: &M::Buffer,
+        neighbours: [Option<Neighbour<Self>>; 2],
+    ) -> Result<()> {
+        let own = |neighbour: Option<Neighbour<Self>>| {
+            // Whoever brings nothing looks at nobody.
+            let (part, other) = neighbour.map_or((self, buffer), |own| (own.part, own.buffer));
+            (part.field(variable, other), part.level_apart())
+        };
+        self.exchange_around(variable, buffer, neighbours.map(own))
+    }
+}
+
+impl<M: Machine> Kernels<M> {
+    /// Where a kernel finds a buffer of a variable.
+    pub(super) fn field(&self, variable: VariableId, buffer: &M::Buffer) -> Arg {
+        Arg::Pointer(self.machine().address(buffer, self.packing(variable).pointer()))
+    }
+
+    /// Keeps where the columns of a variable's halo come from: those from the parts before and behind, and then its own.
+    pub(super) fn keep_around(&self, variable: VariableId, brought: [Option<Pairs>; 2]) -> Result<()> {
+        let brought = brought.map(Option::unwrap_or_default);
         let (_, outer) = columns(self.problem(), self.layout(), variable);
-        all.extend(&outer);
-        let (inner, outer) = levels(self.problem(), variable);
-        let levels = [inner, outer].concat();
+        let (inner_levels, outer_levels) = levels(self.problem(), variable);
+        let levels = [inner_levels, outer_levels].concat();
+        let counts = [0, 1].map(|place| brought[place].len());
+        let all = [brought.concat(), outer].concat();
         let around = Around {
             columns: self.machine().upload(bytemuck::cast_slice(&all))?,
             column_count: all.len(),
@@ -125,19 +153,18 @@ impl<M: Machine> Part for Kernels<M> {
         Ok(())
     }
 
-    fn exchange(
+    /// Fills the halo of a buffer from its own cells and from those of two neighbours: where each has them, and how far it is from a level of
+    /// theirs to the next.
+    pub(super) fn exchange_around(
         &self,
         variable: VariableId,
         buffer: &M::Buffer,
-        neighbours: [Option<Neighbour<Self>>; 2],
+        neighbours: [(Arg, i64); 2],
     ) -> Result<()> {
         let known = self.exchange.around.borrow();
         let around = known.get(&variable).ok_or_else(|| Error::check("rows are exchanged that nobody prepared"))?;
-        let field = |part: &Self, buffer: &M::Buffer| {
-            Arg::Pointer(part.machine().address(buffer, part.packing(variable).pointer()))
-        };
         let mut arguments = vec![
-            field(self, buffer),
+            self.field(variable, buffer),
             Arg::I64(self.level_apart()),
             Arg::Pointer(self.machine().address(&around.columns, 0)),
             Arg::I32(narrow(around.column_count)?),
@@ -145,30 +172,37 @@ impl<M: Machine> Part for Kernels<M> {
             Arg::I32(narrow(around.level_count)?),
         ];
         arguments.extend(values(&self.problem().staged, variable));
-        for (neighbour, count) in neighbours.into_iter().zip(around.brought) {
-            // Whoever brings nothing looks at nobody.
-            let (part, other) = neighbour.map_or((self, buffer), |own| (own.part, own.buffer));
-            arguments.extend([field(part, other), Arg::I64(part.level_apart()), Arg::I32(narrow(count)?)]);
+        for ((field, plane), count) in neighbours.into_iter().zip(around.brought) {
+            arguments.extend([field, Arg::I64(plane), Arg::I32(narrow(count)?)]);
         }
-        let blocks = [around.column_count.div_ceil(THREADS as usize), around.level_count];
+        let blocks = [around.column_count, around.level_count];
         self.launch_exchange(Fill::of(&self.problem().staged, variable), arguments, blocks)
     }
-}
 
-impl<M: Machine> Kernels<M> {
-    /// Launches a kernel that exchanges rows with the parts before and behind this one, which are told and waited for.
-    fn launch_exchange(&self, fill: Fill, mut arguments: Vec<Arg>, [columns, levels]: [usize; 2]) -> Result<()> {
+    /// Launches a kernel that exchanges so many columns on so many levels with the parts before and behind this one, which are told and waited
+    /// for.
+    pub(super) fn launch_exchange(
+        &self,
+        fill: Fill,
+        mut arguments: Vec<Arg>,
+        [columns, levels]: [usize; 2],
+    ) -> Result<()> {
         let kernel = self.exchanges.get(&fill);
         let kernel = kernel.ok_or_else(|| Error::check("there is no kernel that exchanges rows"))?;
         arguments.extend(self.exchange.meeting.arguments()?);
-        let blocks = [columns.max(1) as u32, levels.clamp(1, BLOCKS) as u32, 1];
+        let blocks = [columns.div_ceil(THREADS as usize).max(1) as u32, levels.clamp(1, BLOCKS) as u32, 1];
         self.machine().launch(kernel, &Launch::new(blocks, [THREADS, 1, 1]), &arguments)
     }
 
     /// Where the columns go that come with a message, and where from: rows of the other's inner cells, and what lies beyond the edges of those.
-    fn columns_of(&self, variable: VariableId, message: &Message, other: &Self) -> Pairs {
+    pub(super) fn columns_of(
+        &self,
+        variable: VariableId,
+        message: &Message,
+        from: impl Fn(usize, usize) -> i32,
+    ) -> Pairs {
         let problem: &ProgramProblem = self.problem();
-        let [to, from] = [self, other].map(|part| column_at(part.problem(), part.layout(), variable));
+        let to = column_at(problem, self.layout(), variable);
         let row = |row: usize| {
             let (to, from) = (&to, &from);
             (0..problem.staged.grid.ni).filter_map(move |i| {
@@ -184,12 +218,12 @@ impl<M: Machine> Kernels<M> {
     }
 
     /// The distance from a level to the next.
-    fn level_apart(&self) -> i64 {
+    pub(super) fn level_apart(&self) -> i64 {
         let layout = self.layout();
         layout.stride(layout.strides.level) as i64
     }
 }
 
-fn narrow(count: usize) -> Result<i32> {
+pub(super) fn narrow(count: usize) -> Result<i32> {
     i32::try_from(count).map_err(|_| Error::check("more columns than a kernel counts"))
 }

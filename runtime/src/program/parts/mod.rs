@@ -3,30 +3,37 @@
 //! ```text
 //! mod: as one backend, whose buffers have a part on each device
 //!      messages: which rows go from whom to whom -> cpu, exchange: how a backend gets them
+//! rank: the part of this process, where others have the others -> cpu, carried: how a backend gives and takes rows as bytes
 //! ```
 //!
 //! The driver above and the backends below know of no parts. Every value is computed by one device, from the values that a single device
 //! would have, so the bits do not depend on how many there are.
 
+mod carried;
 mod cpu;
 pub(super) mod exchange;
 mod messages;
+mod rank;
 #[cfg(test)]
 mod tests;
+mod traffic;
 
 use super::ProgramProblem;
 use super::plan::{PlanKind, ProgramPlan};
-use crate::array::Data;
+use crate::array::{Data, Element};
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
 use crate::peers::{Brought, PartsScript, Peer};
 use messages::{Message, messages, neighbours};
+pub use rank::{Carried, Rank};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 use stencilc_compiler::ir::program::{GridAxis, Side};
 use stencilc_compiler::ir::{Handle, VariableId};
 use stencilc_compiler::program::Beyond;
+pub use traffic::{Traffic, traffic};
 
 /// A backend that can have a part of a program on a grid. It meets the parts before and behind it.
 pub trait Part: Peer {
@@ -102,6 +109,39 @@ impl Cut {
     pub fn parts(&self) -> &[Arc<ProgramProblem>] {
         &self.parts
     }
+
+    /// The lengths of a variable's array: of a row along i, and of levels; nothing of one that has no rows.
+    fn shape(&self, variable: VariableId) -> Option<[usize; 2]> {
+        let staged = &self.whole.staged;
+        let place = staged.program.variables[variable].place;
+        place.horizontal.then(|| [staged.domain.ni, place.levels.count(staged.domain.nk)])
+    }
+
+    /// A part's rows of the array of a variable, or all of one that has no rows.
+    fn own_of<'a>(&self, variable: VariableId, part: usize, data: &'a Data) -> Cow<'a, Data> {
+        let nj = self.whole.staged.domain.nj;
+        match self.shape(variable) {
+            Some(shape) => Cow::Owned(rows_of(data, shape, nj, &self.rows[part])),
+            None => Cow::Borrowed(data),
+        }
+    }
+
+    /// The array of a variable that has rows, of those of all parts.
+    fn joined(&self, [ni, levels]: [usize; 2], element: Element, parts: &[Data]) -> Data {
+        let nj = self.whole.staged.domain.nj;
+        let mut all = Data::fresh(element, ni * nj * levels);
+        for (own, rows) in parts.iter().zip(&self.rows) {
+            let (len, first) = (rows.len(), rows.start);
+            own.copy_runs(&mut all, ni * len, (0..levels).map(|level| [level * len * ni, (level * nj + first) * ni]));
+        }
+        all
+    }
+
+    /// Whether a part brings rows of a variable from beyond a side of its own.
+    fn brings(&self, variable: VariableId, message: &Message) -> bool {
+        let edges = &self.parts[message.to].staged.edges[variable.index()];
+        message.count > 0 && edges.beyond(GridAxis::J, message.side) == Some(Beyond::Neighbour)
+    }
 }
 
 /// By variable: whether rows of it are brought.
@@ -159,6 +199,11 @@ impl<B: Part> Parts<B> {
         Ok(own)
     }
 
+    /// How the program is cut.
+    pub fn cut(&self) -> &Cut {
+        &self.cut
+    }
+
     /// What computes each part.
     pub fn backends(&self) -> &[B] {
         &self.backends
@@ -169,19 +214,10 @@ impl<B: Part> Parts<B> {
         self.script.brought.0[variable.index()]
     }
 
-    /// The lengths of a variable's array: of a row along i, and of levels; nothing of one that has no rows.
-    fn shape(&self, variable: VariableId) -> Option<[usize; 2]> {
-        let staged = &self.cut.whole.staged;
-        let place = staged.program.variables[variable].place;
-        place.horizontal.then(|| [staged.domain.ni, place.levels.count(staged.domain.nk)])
-    }
-
     /// The rows of a variable that a part brings from beyond a side of its own.
     fn message(&self, variable: VariableId, part: usize, side: Side) -> Option<&Message> {
-        let edges = &self.cut.parts[part].staged.edges[variable.index()];
-        let is_brought = edges.beyond(GridAxis::J, side) == Some(Beyond::Neighbour);
-        let is_wanted = |message: &&Message| message.to == part && message.side == side && message.count > 0;
-        self.messages.iter().find(is_wanted).filter(|_| is_brought)
+        let is_wanted = |message: &&Message| message.to == part && message.side == side;
+        self.messages.iter().find(is_wanted).filter(|message| self.cut.brings(variable, message))
     }
 
     /// Makes ready what the exchange of a variable's rows needs, before anybody waits for anybody.
@@ -220,27 +256,16 @@ impl<B: Part> Backend for Parts<B> {
     }
 
     fn load(&self, variable: VariableId, data: &Data) -> Result<Self::Buffer> {
-        let nj = self.cut.whole.staged.domain.nj;
-        let parts = self.backends.iter().zip(&self.cut.rows);
-        let load = |(backend, rows): (&B, &Range<usize>)| match self.shape(variable) {
-            Some(shape) => backend.load(variable, &rows_of(data, shape, nj, rows)),
-            None => backend.load(variable, data),
-        };
-        parts.map(load).collect()
+        let parts = self.backends.iter().enumerate();
+        parts.map(|(part, backend)| backend.load(variable, &self.cut.own_of(variable, part, data))).collect()
     }
 
     fn read(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<Data> {
-        let Some([ni, levels]) = self.shape(variable) else {
+        let Some(shape) = self.cut.shape(variable) else {
             return self.backends[0].read(variable, &buffer[0]);
         };
-        let nj = self.cut.whole.staged.domain.nj;
-        let mut all = Data::fresh(self.script.element(variable), ni * nj * levels);
-        for ((backend, buffer), rows) in self.backends.iter().zip(buffer).zip(&self.cut.rows) {
-            let own = backend.read(variable, buffer)?;
-            let (len, first) = (rows.len(), rows.start);
-            own.copy_runs(&mut all, ni * len, (0..levels).map(|level| [level * len * ni, (level * nj + first) * ni]));
-        }
-        Ok(all)
+        let parts = self.backends.iter().zip(buffer).map(|(backend, buffer)| backend.read(variable, buffer));
+        Ok(self.cut.joined(shape, self.script.element(variable), &parts.collect::<Result<Vec<_>>>()?))
     }
 
     fn fill_halo(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<()> {

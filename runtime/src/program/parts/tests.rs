@@ -1,11 +1,18 @@
 //! Programs in parts: the bits of the whole, whatever lies beyond its edges.
 
-use crate::emulate::{Compiler, Settings};
+use super::Rank;
+use crate::driver::Driver;
+use crate::emulate::{Compiler, Emulator, Settings};
+use crate::program::kernels::Kernels;
 use crate::program::plan::{PlanKind, ProgramPlan};
+use crate::program::planned::Planned;
+use crate::program::results;
 use crate::program::tests::{problem, program};
+use crate::ranks::threads::together;
 use crate::verify::parts::InParts;
 use crate::verify::program::Reference;
 use crate::verify::{Tools, Verdict, verify};
+use std::sync::Arc;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::Choices;
@@ -84,6 +91,33 @@ fn kernels_of_parts_are_the_whole() {
         }
     }
     assert!(equal >= 36, "{equal} are equal");
+}
+
+/// Parts that meet as bytes, whatever lies beyond the edges and wherever kernels have their cells.
+#[test]
+fn kernels_of_ranks_are_the_whole() {
+    let emulator = Arc::new(Emulator::new(Compiler::find().unwrap(), Settings::default()));
+    let plan = |kind, storage: &str, fastest| {
+        let own = Choices { contract: false, block: [8, 2, 1], ..Choices::default() };
+        ProgramPlan { kind, ..ProgramPlan::of_parts(Choices { storage: storage.to_owned(), fastest, ..own }) }
+    };
+    let plans = [
+        plan(PlanKind::Separate, "regular", Fastest::Columns),
+        plan(PlanKind::Merged, "uncompressed", Fastest::Levels),
+    ];
+    for (n, (text, reference)) in references(Grid::rows(9, 19, 4)).enumerate() {
+        let (cut, plan) = super::Cut::fused(&reference.problem, &plans[n % plans.len()], 2 + n % 2).unwrap();
+        let found = together(cut.parts().len(), |ranks| {
+            let planned = Planned::new(&cut.parts()[ranks.rank()], &plan)?;
+            let kernels = Kernels::built(Arc::clone(&emulator), planned)?.watched();
+            let mut driver = Driver::new(Rank::new(cut.clone(), kernels, ranks)?).given()?;
+            driver.finish()?;
+            results(&reference.problem, &driver)
+        });
+        for found in found.unwrap() {
+            assert_eq!(reference.mismatches(&found).first().map(ToString::to_string), None, "{text}");
+        }
+    }
 }
 
 #[test]

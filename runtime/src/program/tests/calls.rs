@@ -149,7 +149,7 @@ fn a_program_goes_on_from_a_checkpoint_with_the_same_bits() {
             if times < stop {
                 return Ok(());
             }
-            checkpoint::save(&path, &about, driver)?;
+            checkpoint::Checkpoint::of(driver, &about)?.save(&path)?;
             Err(Error::check("killed"))
         });
         assert_eq!(stopped.unwrap_err().message, "killed");

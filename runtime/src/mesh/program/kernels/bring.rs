@@ -154,6 +154,28 @@ impl<M: Build> ByPart for Kernels<M> {
 }
 
 impl<M: Build> Kernels<M> {
+    /// Brings elements, in the order of a message, from a field to where they lie together, or from there to a field.
+    pub(super) fn carry(
+        &self,
+        variable: VariableId,
+        message: &Message,
+        [to, from]: [&Array<M>; 2],
+        is_given: bool,
+    ) -> Result<()> {
+        let own = &self.problem.program.program.variables[variable];
+        let Some(here) = self.lie(own.place, own.stored) else { return Ok(()) };
+        let in_order = |[field, together]: [usize; 2]| if is_given { [together, field] } else { [field, together] };
+        let table = self.table(Pairs::Message(message.number, own.place, own.stored), || {
+            let users = message.places.iter().map(|&[to, from]| if is_given { from } else { to });
+            let fields = users.flat_map(|user| here.of(user).collect::<Vec<_>>());
+            fields.enumerate().map(|(place, field)| in_order([field, place]).map(|at| at as i32)).collect()
+        })?;
+        let levels = if own.place.levels == Levels::None { 1 } else { own.place.levels.count(self.problem.levels) };
+        let width = own.place.home.map_or(1, |home| home.width as usize);
+        let apart = in_order([here.level_apart(), message.places.len() * width]);
+        self.bring_numbers(&table, [to, from], self, apart, levels)
+    }
+
     /// How the numbers of a field lie; nothing of one that is on no set.
     fn lie(&self, place: Place, stored: Stored) -> Option<Lie<'_>> {
         let home = place.home?;

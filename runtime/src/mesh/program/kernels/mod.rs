@@ -9,6 +9,7 @@
 
 mod arrays;
 mod bring;
+mod carry;
 mod launch;
 mod prepare;
 mod renumbered;

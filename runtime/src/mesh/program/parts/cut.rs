@@ -60,6 +60,13 @@ pub struct Message {
     pub places: Vec<[u32; 2]>,
 }
 
+impl Part {
+    /// How many elements it owns, of all sets.
+    pub fn owned(&self) -> usize {
+        self.elements.iter().map(|own| own.owned.len()).sum()
+    }
+}
+
 impl Cut {
     /// A program in the parts of owners.
     ///

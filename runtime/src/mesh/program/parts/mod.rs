@@ -3,6 +3,7 @@
 //! ```text
 //! owners: who owns which element -> cut: the mesh of each part, who brings what from whom <- reach: what stencils look at
 //! mod: as one backend, whose buffers have a part on each device -> cpu, and `bring` beside the kernels: how a backend gets what is brought
+//! rank: the part of this process, where others have the others -> cpu, and `carry` beside the kernels: how it gives and takes bytes
 //! ```
 //!
 //! The driver above and the backends below know of no parts, as on grids ([`crate::program::parts`]). Every value is computed by
@@ -11,9 +12,11 @@
 mod cpu;
 mod cut;
 mod owners;
+mod rank;
 mod reach;
 #[cfg(test)]
 mod tests;
+mod traffic;
 
 use super::MeshScript;
 use super::cpu::Interpreter;
@@ -23,6 +26,8 @@ use crate::error::{Error, Result};
 use crate::peers::{Brought, PartsScript, Peer};
 pub use cut::{Cut, Elements, Message, Part};
 pub use owners::Owners;
+pub use rank::{Carried, Rank};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -30,6 +35,7 @@ use std::sync::Arc;
 use stencilc_compiler::ir::mesh::{Fold, How, Zones};
 use stencilc_compiler::ir::{FieldId, Handle, SetId, VariableId};
 use stencilc_compiler::mesh::Chain;
+pub use traffic::{Folds, Traffic, traffic};
 
 /// A backend that can have a part of a program over a mesh. What it would fold it leaves to [`ByPart::fold_together`].
 pub trait ByPart: Peer {
@@ -89,15 +95,20 @@ impl Brought<MeshScript> for Foreign {
 
 type OverMesh = PartsScript<MeshScript, Foreign>;
 
-/// Computes a program by parts.
-pub struct Parts<B: ByPart> {
+/// What is known of a program in parts, whoever computes them.
+struct Known {
     cut: Cut,
     script: Arc<OverMesh>,
+    /// Who is who in reductions, by set and zones.
+    ranks: Vec<(Over, Arc<Ranks>)>,
+}
+
+/// Computes a program by parts.
+pub struct Parts<B: ByPart> {
+    known: Known,
     backends: Vec<B>,
     /// The buffer that elements were brought of since all parts met last: others may still look at it.
     brought: Cell<*const B::Buffer>,
-    /// Who is who in reductions, by set and zones.
-    ranks: Vec<(Over, Arc<Ranks>)>,
 }
 
 impl Parts<Interpreter> {
@@ -130,22 +141,14 @@ impl<B: ByPart> Parts<B> {
     }
 
     fn of(script: MeshScript, cut: Cut, backends: Vec<B>) -> Result<Self> {
-        let script = Arc::new(PartsScript { whole: Arc::new(script), brought: Foreign(Arc::clone(&cut.foreign)) });
-        let mut ranks: Vec<(Over, Arc<Ranks>)> = Vec::new();
-        for stencil in &cut.whole.program.stencils {
-            let key = (stencil.set(), stencil.stencil.zones);
-            let folds = stencil.writes.iter().any(|write| matches!(write.how, How::Reduce(_)));
-            if folds && ranks.iter().all(|(own, _)| *own != key) {
-                ranks.push((key, Arc::new(ranked(&cut, key))));
-            }
-        }
-        let met = met(&cut, !ranks.is_empty());
+        let known = Known::new(script, cut);
+        let met = met(&known.cut, !known.ranks.is_empty());
         for (part, own) in backends.iter().enumerate() {
             met[part].iter().try_for_each(|&other| own.look_at(&backends[other]))?;
             let place = |other: usize| Some((&backends[other], met[other].iter().position(|&own| own == part)?));
             own.join(&met[part].iter().map(|&other| place(other)).collect::<Vec<_>>())?;
         }
-        Ok(Self { cut, script, backends, brought: Cell::new(std::ptr::null()), ranks })
+        Ok(Self { known, backends, brought: Cell::new(std::ptr::null()) })
     }
 
     /// What computes each part.
@@ -163,6 +166,21 @@ impl<B: ByPart> Parts<B> {
     fn let_look(&self, written: &[B::Buffer]) -> Result<()> {
         if self.brought.get() == written.as_ptr() { self.meet() } else { Ok(()) }
     }
+}
+
+impl Known {
+    fn new(script: MeshScript, cut: Cut) -> Self {
+        let script = Arc::new(PartsScript { whole: Arc::new(script), brought: Foreign(Arc::clone(&cut.foreign)) });
+        let mut ranks: Vec<(Over, Arc<Ranks>)> = Vec::new();
+        for stencil in &cut.whole.program.stencils {
+            let key = (stencil.set(), stencil.stencil.zones);
+            let folds = stencil.writes.iter().any(|write| matches!(write.how, How::Reduce(_)));
+            if folds && ranks.iter().all(|(own, _)| *own != key) {
+                ranks.push((key, Arc::new(ranked(&cut, key))));
+            }
+        }
+        Self { cut, script, ranks }
+    }
 
     /// The set that a variable is on, and how its numbers lie in the user's order: of an element, and of so many levels. Nothing of one that
     /// is on none.
@@ -173,14 +191,31 @@ impl<B: ByPart> Parts<B> {
         Some((home.set, [home.width as usize, place.levels.count(whole.levels)]))
     }
 
+    /// A part's numbers of the array of a variable, or all of one that is on no set.
+    fn own_of<'a>(&self, variable: VariableId, part: usize, data: &'a Data) -> Cow<'a, Data> {
+        let Some((set, shape)) = self.shape(variable) else { return Cow::Borrowed(data) };
+        let users = &self.cut.parts[part].elements[set.index()].users;
+        let mut own = Data::fresh(data.element(), users.len() * shape[0] * shape[1]);
+        let places = users.iter().enumerate().map(|(place, &user)| [user as usize, place]);
+        put((data, self.cut.whole.bound.size(set)), (&mut own, users.len()), shape, places);
+        Cow::Owned(own)
+    }
+
+    /// Puts the numbers of the elements that a part owns in their places among those of all.
+    fn join(&self, (set, shape): (SetId, [usize; 2]), part: usize, own: &Data, all: &mut Data) {
+        let Elements { users, owned } = &self.cut.parts[part].elements[set.index()];
+        let places = owned.iter().map(|&place| [place as usize, users[place as usize] as usize]);
+        put((own, users.len()), (all, self.cut.whole.bound.size(set)), shape, places);
+    }
+
     /// The reductions of a stage whose numbers somebody wants.
-    fn foldings(&self, stage: &Computed, writes: &[(FieldId, &Vec<B::Buffer>)]) -> Result<Vec<Folding>> {
+    fn foldings(&self, stage: &Computed, written: impl Fn(FieldId) -> bool) -> Result<Vec<Folding>> {
         let (whole, call) = (&self.cut.whole, &self.script.whole.stage(stage.stage).call);
         let mut all = Vec::new();
         for stencil in whole.stages(call.stencil) {
             for (store, write) in stencil.stores() {
                 let How::Reduce(fold) = write.how else { continue };
-                if writes.iter().all(|(field, _)| *field != store.field) {
+                if !written(store.field) {
                     continue;
                 }
                 let (set, zones) = (stencil.set(), stencil.stencil.zones);
@@ -249,37 +284,26 @@ impl<B: ByPart> Backend for Parts<B> {
     type Recording = B::Recording;
 
     fn script(&self) -> Arc<dyn Script> {
-        Arc::<OverMesh>::clone(&self.script)
+        Arc::<OverMesh>::clone(&self.known.script)
     }
 
     fn load(&self, variable: VariableId, data: &Data) -> Result<Self::Buffer> {
-        let parts = self.backends.iter().zip(&self.cut.parts);
-        let load = |(backend, part): (&B, &Part)| {
-            let Some((set, shape)) = self.shape(variable) else { return backend.load(variable, data) };
-            let users = &part.elements[set.index()].users;
-            let mut own = Data::fresh(data.element(), users.len() * shape[0] * shape[1]);
-            let places = users.iter().enumerate().map(|(place, &user)| [user as usize, place]);
-            put((data, self.cut.whole.bound.size(set)), (&mut own, users.len()), shape, places);
-            backend.load(variable, &own)
-        };
-        parts.map(load).collect()
+        let parts = self.backends.iter().enumerate();
+        parts.map(|(part, backend)| backend.load(variable, &self.known.own_of(variable, part, data))).collect()
     }
 
     fn read(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<Data> {
-        let Some((set, shape)) = self.shape(variable) else { return self.backends[0].read(variable, &buffer[0]) };
-        let mut all = self.script.fresh(variable);
-        let size = self.cut.whole.bound.size(set);
-        for ((backend, buffer), part) in self.backends.iter().zip(buffer).zip(&self.cut.parts) {
-            let Elements { users, owned } = &part.elements[set.index()];
-            let places = owned.iter().map(|&place| [place as usize, users[place as usize] as usize]);
-            put((&backend.read(variable, buffer)?, users.len()), (&mut all, size), shape, places);
+        let Some(home) = self.known.shape(variable) else { return self.backends[0].read(variable, &buffer[0]) };
+        let mut all = self.known.script.fresh(variable);
+        for (part, (backend, buffer)) in self.backends.iter().zip(buffer).enumerate() {
+            self.known.join(home, part, &backend.read(variable, buffer)?, &mut all);
         }
         Ok(all)
     }
 
     fn fill_halo(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<()> {
-        let Some((set, _)) = self.shape(variable) else { return Ok(()) };
-        let mut messages = self.cut.messages.iter().filter(|message| message.set == set).peekable();
+        let Some((set, _)) = self.known.shape(variable) else { return Ok(()) };
+        let mut messages = self.known.cut.messages.iter().filter(|message| message.set == set).peekable();
         if messages.peek().is_none() {
             return Ok(());
         }
@@ -307,7 +331,7 @@ impl<B: ByPart> Backend for Parts<B> {
             let [reads, writes] = arrays.of_part(part);
             backend.compute(stage, Arrays { reads: &reads, writes: &writes })?;
         }
-        let foldings = self.foldings(stage, arrays.writes)?;
+        let foldings = self.known.foldings(stage, |own| arrays.writes.iter().any(|(field, _)| *field == own))?;
         if foldings.is_empty() {
             return Ok(());
         }
@@ -327,8 +351,8 @@ impl<B: ByPart> Backend for Parts<B> {
 
     fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>> {
         // What a reduction over nothing comes to is written from here.
-        let is_empty = |((set, zones), _): &(Over, _)| self.cut.whole.bound.range(*set, *zones).is_empty();
-        if self.ranks.iter().any(is_empty) {
+        let is_empty = |((set, zones), _): &(Over, _)| self.known.cut.whole.bound.range(*set, *zones).is_empty();
+        if self.known.ranks.iter().any(is_empty) {
             return Ok(None);
         }
         // What is recorded begins when all was done before, and all is done when it ends.

@@ -1,20 +1,22 @@
 //! Programs over meshes in parts: the bits of the whole, whatever is read, added or folded.
 
-use super::{Cut, Owners};
+use super::{Cut, Owners, Rank};
 use crate::array::Data;
 use crate::driver::recorder::Recorder;
 use crate::driver::{Driver, Script};
-use crate::emulate::{Compiler, Settings};
+use crate::emulate::{Compiler, Emulator, Settings};
 use crate::mesh::order::{self, METHODS, Options};
-use crate::mesh::program::kernels::Renumbered;
+use crate::mesh::program::kernels::{Kernels, Renumbered};
 use crate::mesh::program::parts::Parts;
 use crate::mesh::program::{MeshProblem, Request};
 use crate::mesh::{Field, HOLE, Map, Mesh, ZONE, sample};
+use crate::ranks::threads::together;
 use crate::verify::mesh::{Expected, Way};
 use crate::verify::mesh_parts::OverMeshInParts;
 use crate::verify::{Tools, Verdict, verify};
 use crate::{Cast, Drawing};
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 use stencilc_compiler::ir::{Handle, Precision, VariableId};
 use stencilc_compiler::mesh::{MeshChoices, STRATEGIES, Threads, VectorLayout};
@@ -170,6 +172,36 @@ fn kernels_of_parts_are_the_whole() {
     }
 }
 
+/// Parts that meet as bytes, in each layout and in another order than the user's.
+#[test]
+fn kernels_of_ranks_are_the_whole() {
+    let emulator = Arc::new(Emulator::new(Compiler::find().unwrap(), Settings::default()));
+    for (n, text) in TEXTS.into_iter().enumerate() {
+        let problem = problem(text);
+        let expected = Expected::new(&problem).unwrap();
+        let mut bare = problem.mesh.clone();
+        bare.fields.clear();
+        let ordering = order::find("random").unwrap().ordering(&bare, &Options { seed: 2, ..Options::new(2) }).unwrap();
+        let layout = VectorLayout::ALL[n % VectorLayout::ALL.len()];
+        let owners = Owners::new(&problem, 2 + n % 2).unwrap();
+        let choices = MeshChoices { layout, ..MeshChoices::usual(problem.program.mesh.levels) };
+        let (cut, choices) = Cut::new(Arc::clone(&problem), &owners).unwrap().chosen(choices);
+        let verdicts = together(cut.parts().len(), |ranks| {
+            let part = &cut.parts()[ranks.rank()].problem;
+            let renumbered = Rc::new(Renumbered::new(part, &cut.ordering(ranks.rank(), &ordering))?);
+            let kernels = Kernels::new(Arc::clone(part), Arc::clone(&emulator), choices, renumbered);
+            let kernels = kernels.leaving().watched();
+            let rank = Rank::new(cut.clone(), kernels, ranks, &|chain| cut.merges(chain, choices))?;
+            let mut driver = Driver::new(rank).given()?;
+            driver.finish()?;
+            expected.judged(&problem, &driver, true)
+        });
+        for verdict in verdicts.unwrap() {
+            assert!(matches!(verdict, Verdict::Equal { .. }), "{}: {verdict:?} of {}", layout.name(), text.0);
+        }
+    }
+}
+
 /// What compares parts with the whole finds out if nothing is brought.
 #[test]
 fn parts_that_bring_nothing_are_told() {
@@ -227,7 +259,7 @@ fn what_nobody_looks_at_is_not_brought() {
     let problem = problem(TEXTS[3]);
     let owners = Owners::new(&problem, 3).unwrap();
     let parts = Parts::interpreted(Cut::new(Arc::clone(&problem), &owners).unwrap()).unwrap();
-    let script = Arc::clone(&parts.script);
+    let script = Arc::clone(&parts.known.script);
     let named = |name: &str| {
         let id = problem.program.program.variables.iter().find(|(_, own)| own.name == name);
         id.map_or_else(|| panic!("no {name}"), |(id, _)| id)

@@ -1,0 +1,76 @@
+//! What parts of a program bring from each other, step by step.
+
+use super::{Cut, Known};
+use crate::driver::Script;
+use crate::driver::dry::asked;
+use crate::error::Result;
+use crate::mesh::program::MeshScript;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use stencilc_compiler::ir::VariableId;
+use stencilc_compiler::ir::mesh::How;
+use stencilc_compiler::mesh::Chain;
+
+/// What parts bring of a variable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Traffic {
+    /// The variable.
+    pub variable: String,
+    /// How often in a turn of the outermost loop.
+    pub times: usize,
+    /// The most elements that a part brings at once.
+    pub elements: usize,
+    /// The bytes of these.
+    pub bytes: usize,
+    /// The most parts that one brings them from.
+    pub from: usize,
+}
+
+/// What is folded over all parts in a turn of the outermost loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Folds {
+    /// How many numbers are reductions.
+    pub numbers: usize,
+    /// The bytes that are folded into them.
+    pub bytes: usize,
+}
+
+/// What parts bring in a step of the outermost loop, in the order in which it is brought first, and what is folded; in all, of a program that
+/// repeats nothing.
+///
+/// # Errors
+/// A number of repetitions is negative.
+pub fn traffic(cut: &Cut, merges: &dyn Fn(&Chain) -> bool) -> Result<(Vec<Traffic>, Folds)> {
+    let known = Known::new(MeshScript::new(&cut.whole, merges), cut.clone());
+    let asked = asked(Arc::<super::OverMesh>::clone(&known.script))?;
+    let of = |(variable, times): (VariableId, usize)| {
+        let (set, [width, levels]) = known.shape(variable)?;
+        let each = width * levels * known.script.element(variable).bytes();
+        let messages = || cut.messages.iter().filter(move |own| own.set == set);
+        let to = |part: usize| messages().filter(move |own| own.to == part);
+        let parts = 0..cut.parts.len();
+        let elements = parts.clone().map(|part| to(part).map(|own| own.places.len()).sum()).max().unwrap_or(0);
+        let from = parts.map(|part| to(part).map(|own| own.from).collect::<BTreeSet<_>>().len()).max().unwrap_or(0);
+        let variable = cut.whole.program.program.variables[variable].name.clone();
+        (elements > 0).then_some(Traffic { variable, times, elements, bytes: elements * each, from })
+    };
+    let mut all: Vec<(VariableId, usize)> = Vec::new();
+    for variable in asked.filled {
+        match all.iter_mut().find(|(own, _)| *own == variable) {
+            Some((_, times)) => *times += 1,
+            None => all.push((variable, 1)),
+        }
+    }
+    let mut folds = Folds::default();
+    for stage in asked.computed {
+        let call = &known.script.whole.stage(stage).call;
+        for stencil in cut.whole.stages(call.stencil) {
+            let folded = stencil.stores().filter(|(_, write)| matches!(write.how, How::Reduce(_))).count();
+            let elements = cut.whole.bound.range(stencil.set(), stencil.stencil.zones).len();
+            folds.numbers += folded;
+            folds.bytes += folded * elements * cut.whole.levels * cut.whole.precision.bytes();
+        }
+    }
+    Ok((all.into_iter().filter_map(of).collect(), folds))
+}

@@ -1,0 +1,222 @@
+//! Several processes that compute one program together, as under `mpirun`: each is a *rank*, which has a part of it.
+//!
+//! ```text
+//! mod: what ranks tell each other (Ranks), by whatever brings bytes from one to another (Transport)
+//! threads: ranks that are threads of one process    mpi: processes that mpirun or srun have started -> shim.c
+//! ```
+//!
+//! All ranks are asked the same in the same order. What they tell each other is numbered, so that what was lost, cut short or has come
+//! in another's place is an error, and no wrong number.
+
+pub mod mpi;
+#[cfg(test)]
+mod tests;
+pub mod threads;
+
+use crate::error::{Error, Fault, Result};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes for another rank.
+pub struct Parcel {
+    /// Who gets them.
+    pub to: usize,
+    /// Which they are, of those that it gets from here at once.
+    pub tag: u32,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Bytes that another rank sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// Who sends them.
+    pub from: usize,
+    /// Which they are, of those that it sends here at once.
+    pub tag: u32,
+    /// How many there are.
+    pub count: usize,
+}
+
+/// What brings bytes from rank to rank.
+pub trait Transport: Send + Sync {
+    /// Which of all ranks this one is.
+    fn rank(&self) -> usize;
+
+    /// How many there are.
+    fn ranks(&self) -> usize;
+
+    /// Which of those on this host it is, and how many these are.
+    fn on_host(&self) -> [usize; 2];
+
+    /// Sends bytes to others and waits for theirs, which are returned in the order awaited.
+    ///
+    /// # Errors
+    /// Another rank has ended, or does not send as many as are awaited.
+    fn swap(&self, sent: &[Parcel], awaited: &[Awaited]) -> Result<Vec<Vec<u8>>>;
+
+    /// Ends all ranks, whatever they do, and returns where it cannot.
+    fn end_all(&self, status: u8);
+}
+
+/// What stands before the bytes of a parcel: how many swaps came before, how many bytes there are, and its tag.
+const HEAD: usize = 20;
+
+fn head(turn: u64, count: usize, tag: u32) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    head[..8].copy_from_slice(&turn.to_le_bytes());
+    head[8..16].copy_from_slice(&(count as u64).to_le_bytes());
+    head[16..].copy_from_slice(&tag.to_le_bytes());
+    head
+}
+
+/// This process, and those that compute with it.
+pub struct Ranks {
+    transport: Box<dyn Transport>,
+    turn: AtomicU64,
+}
+
+impl fmt::Debug for Ranks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} of {}", self.rank(), self.ranks())
+    }
+}
+
+/// What ranks tell each other of an error.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+struct Told {
+    fault: Fault,
+    message: String,
+    help: Option<String>,
+}
+
+impl Ranks {
+    /// Those that a transport leads to.
+    pub fn new(transport: impl Transport + 'static) -> Self {
+        Self { transport: Box::new(transport), turn: AtomicU64::new(0) }
+    }
+
+    /// Which of all this one is, from 0.
+    pub fn rank(&self) -> usize {
+        self.transport.rank()
+    }
+
+    /// How many there are.
+    pub fn ranks(&self) -> usize {
+        self.transport.ranks()
+    }
+
+    /// Which of those on this host this one is, and how many these are.
+    pub fn on_host(&self) -> [usize; 2] {
+        self.transport.on_host()
+    }
+
+    /// Whether it is the first, which prints and writes for all.
+    pub fn is_first(&self) -> bool {
+        self.rank() == 0
+    }
+
+    /// Ends all ranks, whatever they do, and returns where it cannot.
+    pub fn end_all(&self, status: u8) {
+        self.transport.end_all(status);
+    }
+
+    /// Sends bytes to others and waits for theirs, in the order awaited. All ranks do so.
+    ///
+    /// # Errors
+    /// Another rank has ended, or sends something else.
+    pub fn swap(&self, sent: Vec<Parcel>, awaited: &[Awaited]) -> Result<Vec<Vec<u8>>> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let wrapped = |Parcel { to, tag, bytes }: Parcel| {
+            let head = head(turn, bytes.len(), tag);
+            Parcel { to, tag, bytes: [&head, &*bytes].concat() }
+        };
+        let sent: Vec<Parcel> = sent.into_iter().map(wrapped).collect();
+        let wider: Vec<Awaited> = awaited.iter().map(|own| Awaited { count: own.count + HEAD, ..*own }).collect();
+        let came = self.transport.swap(&sent, &wider)?;
+        if came.len() != awaited.len() {
+            return Err(Error::check(format!("{} messages are awaited, and {} came", awaited.len(), came.len())));
+        }
+        let unwrapped = |(mut bytes, own): (Vec<u8>, &Awaited)| {
+            if bytes.get(..HEAD) != Some(&head(turn, own.count, own.tag)) || bytes.len() != own.count + HEAD {
+                let Awaited { from, count, .. } = own;
+                return Err(Error::check(format!(
+                    "rank {} awaits {count} bytes of rank {from}, and something else came",
+                    self.rank()
+                ))
+                .help("do all of them run the same version of stencilc, with the same options?"));
+            }
+            bytes.drain(..HEAD);
+            Ok(bytes)
+        };
+        came.into_iter().zip(awaited).map(unwrapped).collect()
+    }
+
+    /// Tells all ranks some bytes, as many as one likes, and returns those of each, by rank. All ranks do so.
+    ///
+    /// # Errors
+    /// As [`Ranks::swap`].
+    pub fn gather(&self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let others = || (0..self.ranks()).filter(|&other| other != self.rank());
+        let all = |bytes: &[u8]| others().map(|to| Parcel { to, tag: 0, bytes: bytes.to_vec() }).collect();
+        let of = |counts: &[usize]| -> Vec<Awaited> {
+            others().zip(counts).map(|(from, &count)| Awaited { from, tag: 0, count }).collect()
+        };
+        let lengths = self.swap(all(&(own.len() as u64).to_le_bytes()), &of(&vec![8; self.ranks() - 1]))?;
+        let length = |bytes: &Vec<u8>| bytes.iter().rev().fold(0, |all, &byte| all << 8 | usize::from(byte));
+        let mut came = self.swap(all(own), &of(&lengths.iter().map(length).collect::<Vec<_>>()))?;
+        came.insert(self.rank(), own.to_vec());
+        Ok(came)
+    }
+
+    /// What the first rank says. All ranks ask.
+    ///
+    /// # Errors
+    /// As [`Ranks::swap`].
+    pub fn first_says(&self, truth: bool) -> Result<bool> {
+        let sent = (1..self.ranks()).filter(|_| self.is_first());
+        let sent = sent.map(|to| Parcel { to, tag: 0, bytes: vec![u8::from(truth)] }).collect();
+        let awaited = if self.is_first() { vec![] } else { vec![Awaited { from: 0, tag: 0, count: 1 }] };
+        Ok(self.swap(sent, &awaited)?.first().map_or(truth, |bytes| bytes == &[1]))
+    }
+
+    /// Lets nobody go on unless all can. All ranks say how they stand, and get the same error if one of them has any.
+    ///
+    /// # Errors
+    /// That of the first rank that has one.
+    pub fn agree(&self, own: Option<&Error>) -> Result<()> {
+        let own =
+            own.map(|error| Told { fault: error.fault, message: error.message.clone(), help: error.help.clone() });
+        let own = serde_json::to_vec(&own).unwrap_or_default();
+        let all: Vec<Option<Told>> =
+            self.gather(&own)?.iter().map(|bytes| serde_json::from_slice(bytes).ok()).collect();
+        let Some((rank, first)) = all.iter().enumerate().find_map(|(rank, told)| Some((rank, told.as_ref()?))) else {
+            return Ok(());
+        };
+        let Told { fault, message, help } = first.clone();
+        let message = match all.iter().all(|told| told.as_ref() == Some(first)) {
+            true => message,
+            false => format!("on rank {rank} of {}: {message}", self.ranks()),
+        };
+        Err(Error { fault, message, help })
+    }
+
+    /// Sees to it that all ranks have the same: parts, each with what a rank has that has it differently, and a hash of it.
+    ///
+    /// # Errors
+    /// A part differs, which is told.
+    pub fn compare(&self, parts: &[(String, [u8; 32])]) -> Result<()> {
+        let hashes: Vec<u8> = parts.iter().flat_map(|(_, hash)| *hash).collect();
+        let all = self.gather(&hashes)?;
+        let first = all.first().map(Vec::as_slice).unwrap_or_default();
+        for (rank, own) in all.iter().enumerate().filter(|(_, own)| *own != first) {
+            let mut both = own.chunks(32).zip(first.chunks(32));
+            let place = both.position(|(own, first)| own != first);
+            let what = place.and_then(|place| parts.get(place)).map_or("another program", |(what, _)| what);
+            return Err(Error::call(format!("rank {rank} has {what} than rank 0, and all compute one program"))
+                .help(format!("{}=off lets each process compute by itself", mpi::VARIABLE)));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! `run` as one of several processes that `mpirun` or `srun` has started: each computes a part, and the first one speaks and writes for all.
+//!
+//! What is wrong before anything is computed, each has to find: then all of them end with one message. Later it may be one alone, which says
+//! so and ends the others.
+
+use crate::terminal;
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, PoisonError};
+use stencilc_runtime::ranks::{Ranks, mpi};
+use stencilc_runtime::{Device, Error, Result, cuda, files};
+
+/// How often all agree that each can go on: once everything is checked, and once it has begun.
+const TIMES: u32 = 2;
+
+/// The others, while they have to be ended if this one fails.
+static OTHERS: Mutex<Option<Arc<Ranks>>> = Mutex::new(None);
+
+/// This process and the others; or this one alone.
+pub struct Together {
+    ranks: Option<Arc<Ranks>>,
+    /// How often all have agreed.
+    agreed: Cell<u32>,
+    /// Whether all have ended with the same error.
+    is_over: Cell<bool>,
+}
+
+/// Lets a process do its part, if several were started together, and otherwise all.
+///
+/// # Errors
+/// That of the work; there is no MPI that could be used.
+pub fn together(work: impl FnOnce(&Together) -> Result<()>) -> Result<()> {
+    if mpi::started().is_some_and(|[_, rank]| rank > 0) {
+        terminal::silence(true);
+    }
+    let own = Together { ranks: mpi::joined()?.map(Arc::new), agreed: Cell::new(0), is_over: Cell::new(false) };
+    let done = work(&own);
+    let Some(ranks) = &own.ranks else { return done };
+    match done {
+        Ok(()) => {
+            OTHERS.lock().unwrap_or_else(PoisonError::into_inner).take();
+            Ok(())
+        }
+        Err(error) if own.is_over.get() => Err(error),
+        Err(error) if own.agreed.get() < TIMES => match ranks.agree(Some(&error)) {
+            Err(told) => Err(told),
+            Ok(()) => Err(error),
+        },
+        Err(error) => {
+            terminal::silence(false);
+            Err(Error { message: format!("on rank {} of {}: {}", ranks.rank(), ranks.ranks(), error.message), ..error })
+        }
+    }
+}
+
+/// Ends the other processes, if there are some that would wait for this one, which has failed.
+pub fn end_others(status: u8) {
+    let others = OTHERS.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(ranks) = others {
+        files::leave_nothing();
+        ranks.end_all(status);
+    }
+}
+
+impl Together {
+    /// The processes that compute with this one.
+    pub fn ranks(&self) -> Option<&Arc<Ranks>> {
+        self.ranks.as_ref()
+    }
+
+    /// Whether it is this one that writes.
+    pub fn writes(&self) -> bool {
+        self.ranks.as_ref().is_none_or(|ranks| ranks.is_first())
+    }
+
+    /// Goes on once all others can, too.
+    ///
+    /// # Errors
+    /// One of them cannot.
+    pub fn agree(&self) -> Result<()> {
+        let Some(ranks) = &self.ranks else { return Ok(()) };
+        ranks.agree(None).inspect_err(|_| self.is_over.set(true))?;
+        self.agreed.set(self.agreed.get() + 1);
+        if self.agreed.get() == TIMES {
+            OTHERS.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::clone(ranks));
+        }
+        Ok(())
+    }
+
+    /// What the process that writes decides.
+    ///
+    /// # Errors
+    /// Another one has ended.
+    pub fn decided(&self, truth: bool) -> Result<bool> {
+        self.ranks.as_ref().map_or(Ok(truth), |ranks| ranks.first_says(truth))
+    }
+
+    /// The device of this process: of several GPUs of a host, each process there has one, from that which is meant on. Whoever has started
+    /// them may have left each but one to see.
+    ///
+    /// # Errors
+    /// The host has fewer GPUs than processes.
+    pub fn device(&self, device: Device) -> Result<Device> {
+        let (Some(ranks), Device::Cuda(first)) = (&self.ranks, device) else { return Ok(device) };
+        let ([place, here], count) = (ranks.on_host(), cuda::availability()?);
+        match first + place {
+            _ if count == 1 => Ok(device),
+            own if own < count => Ok(Device::Cuda(own)),
+            _ => Err(Error::call(format!(
+                "{here} processes of this host compute on a GPU each, from cuda:{first} on, and it has {count}"
+            ))
+            .help(format!("start at most {} there", count.saturating_sub(first)))),
+        }
+    }
+}
