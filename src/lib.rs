@@ -161,7 +161,7 @@ fn done(Cli { command, types, json }: Cli, start: Instant) -> u8 {
                 let _ = terminal::json(&Failure::new(&error, terminal::told()));
             }
             terminal::error(&error);
-            run::together::end_others(error.fault.status());
+            run::together::end(error.fault.status());
             error.fault.status()
         }
     }

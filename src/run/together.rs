@@ -12,8 +12,20 @@ use stencilc_runtime::{Device, Error, Result, cuda, files};
 /// How often all agree that each can go on: once everything is checked, and once it has begun.
 const TIMES: u32 = 2;
 
-/// The others, while they have to be ended if this one fails.
-static OTHERS: Mutex<Option<Arc<Ranks>>> = Mutex::new(None);
+/// What becomes of the others where this one fails.
+static OTHERS: Mutex<Option<Others>> = Mutex::new(None);
+
+/// The others, at the end.
+enum Others {
+    /// They have the same error, which the first one is to tell before any of them is gone: `mpirun` ends those that are left.
+    Wait(Arc<Ranks>),
+    /// They know nothing of it, and are ended.
+    End(Arc<Ranks>),
+}
+
+fn keep(others: Option<Others>) -> Option<Others> {
+    std::mem::replace(&mut *OTHERS.lock().unwrap_or_else(PoisonError::into_inner), others)
+}
 
 /// This process and the others; or this one alone.
 pub struct Together {
@@ -37,14 +49,14 @@ pub fn together(work: impl FnOnce(&Together) -> Result<()>) -> Result<()> {
     let Some(ranks) = &own.ranks else { return done };
     match done {
         Ok(()) => {
-            OTHERS.lock().unwrap_or_else(PoisonError::into_inner).take();
+            keep(None);
             Ok(())
         }
-        Err(error) if own.is_over.get() => Err(error),
-        Err(error) if own.agreed.get() < TIMES => match ranks.agree(Some(&error)) {
-            Err(told) => Err(told),
-            Ok(()) => Err(error),
-        },
+        Err(error) if own.is_over.get() || own.agreed.get() < TIMES => {
+            let told = if own.is_over.get() { error } else { ranks.agree(Some(&error)).err().unwrap_or(error) };
+            keep(Some(Others::Wait(Arc::clone(ranks))));
+            Err(told)
+        }
         Err(error) => {
             terminal::silence(false);
             Err(Error { message: format!("on rank {} of {}: {}", ranks.rank(), ranks.ranks(), error.message), ..error })
@@ -52,12 +64,16 @@ pub fn together(work: impl FnOnce(&Together) -> Result<()>) -> Result<()> {
     }
 }
 
-/// Ends the other processes, if there are some that would wait for this one, which has failed.
-pub fn end_others(status: u8) {
-    let others = OTHERS.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(ranks) = others {
-        files::leave_nothing();
-        ranks.end_all(status);
+/// Ends beside the other processes, if there are some, once it is told why.
+pub fn end(status: u8) {
+    match keep(None) {
+        // Who cannot be reached any more need not be waited for.
+        Some(Others::Wait(ranks)) => _ = ranks.first_says(true),
+        Some(Others::End(ranks)) => {
+            files::leave_nothing();
+            ranks.end_all(status);
+        }
+        None => {}
     }
 }
 
@@ -81,7 +97,7 @@ impl Together {
         ranks.agree(None).inspect_err(|_| self.is_over.set(true))?;
         self.agreed.set(self.agreed.get() + 1);
         if self.agreed.get() == TIMES {
-            OTHERS.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::clone(ranks));
+            keep(Some(Others::End(Arc::clone(ranks))));
         }
         Ok(())
     }

@@ -210,13 +210,11 @@ impl Ranks {
         let hashes: Vec<u8> = parts.iter().flat_map(|(_, hash)| *hash).collect();
         let all = self.gather(&hashes)?;
         let first = all.first().map(Vec::as_slice).unwrap_or_default();
-        for (rank, own) in all.iter().enumerate().filter(|(_, own)| *own != first) {
-            let mut both = own.chunks(32).zip(first.chunks(32));
-            let place = both.position(|(own, first)| own != first);
-            let what = place.and_then(|place| parts.get(place)).map_or("another program", |(what, _)| what);
-            return Err(Error::call(format!("rank {rank} has {what} than rank 0, and all compute one program"))
-                .help(format!("{}=off lets each process compute by itself", mpi::VARIABLE)));
-        }
-        Ok(())
+        let Some((rank, own)) = all.iter().enumerate().find(|(_, own)| *own != first) else { return Ok(()) };
+        let mut both = own.chunks(32).zip(first.chunks(32));
+        let place = both.position(|(own, first)| own != first);
+        let what = place.and_then(|place| parts.get(place)).map_or("another program", |(what, _)| what);
+        Err(Error::call(format!("rank {rank} has {what} than rank 0, and all compute one program"))
+            .help(format!("{}=off lets each process compute by itself", mpi::VARIABLE)))
     }
 }

@@ -6,15 +6,15 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What came from a rank, by tag.
-type Came = VecDeque<(u32, Vec<u8>)>;
+/// What a rank sends another at once: its tag, and bytes.
+type Sent = (u32, Vec<u8>);
 
 /// One of some threads.
 pub struct Threads {
     rank: usize,
-    to: Vec<Sender<(u32, Vec<u8>)>>,
+    to: Vec<Sender<Sent>>,
     /// By rank: what it sends, and what of that was not awaited yet.
-    from: Mutex<Vec<(Receiver<(u32, Vec<u8>)>, Came)>>,
+    from: Mutex<Vec<(Receiver<Sent>, VecDeque<Sent>)>>,
 }
 
 /// As many as one likes, each for a thread of its own.
@@ -25,7 +25,7 @@ pub fn threads(count: usize) -> Vec<Threads> {
     for _ in 0..count {
         let (sends, receives): (Vec<_>, Vec<_>) = (0..count).map(|_| channel()).unzip();
         to.push(sends);
-        from.push(receives.into_iter().map(|own| (own, Came::new())).collect());
+        from.push(receives.into_iter().map(|own| (own, VecDeque::new())).collect());
     }
     let of = |(rank, from): (usize, Vec<_>)| Threads {
         rank,
