@@ -7,7 +7,7 @@ use crate::terminal;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 use stencilc_runtime::ranks::{Ranks, mpi};
-use stencilc_runtime::{Device, Error, Result, cuda, files};
+use stencilc_runtime::{Device, Error, Result, files};
 
 /// How often all agree that each can go on: once everything is checked, and once it has begun.
 const TIMES: u32 = 2;
@@ -110,21 +110,11 @@ impl Together {
         self.ranks.as_ref().map_or(Ok(truth), |ranks| ranks.first_says(truth))
     }
 
-    /// The device of this process: of several GPUs of a host, each process there has one, from that which is meant on. Whoever has started
-    /// them may have left each but one to see.
+    /// The device of this process.
     ///
     /// # Errors
-    /// The host has fewer GPUs than processes.
+    /// Its host has fewer GPUs than processes.
     pub fn device(&self, device: Device) -> Result<Device> {
-        let (Some(ranks), Device::Cuda(first)) = (&self.ranks, device) else { return Ok(device) };
-        let ([place, here], count) = (ranks.on_host(), cuda::availability()?);
-        match first + place {
-            _ if count == 1 => Ok(device),
-            own if own < count => Ok(Device::Cuda(own)),
-            _ => Err(Error::call(format!(
-                "{here} processes of this host compute on a GPU each, from cuda:{first} on, and it has {count}"
-            ))
-            .help(format!("start at most {} there", count.saturating_sub(first)))),
-        }
+        self.ranks.as_ref().map_or(Ok(device), |ranks| ranks.device(device))
     }
 }

@@ -192,7 +192,9 @@ impl Ready {
     /// # Errors
     /// It is not there.
     pub fn open(&self) -> Result<Platform> {
-        Device::choose(self.device).0.open(self.checked.cells())
+        let (device, _) = Device::choose(self.device);
+        let device = self.ranks.as_ref().map_or(Ok(device), |ranks| ranks.device(device))?;
+        device.open(self.checked.cells())
     }
 
     /// The same on a device that was opened already; on several, it is the first of them.

@@ -13,6 +13,8 @@ pub mod mpi;
 mod tests;
 pub mod threads;
 
+use crate::cuda;
+use crate::device::Device;
 use crate::error::{Error, Fault, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -83,6 +85,21 @@ impl fmt::Debug for Ranks {
     }
 }
 
+/// The GPU of a rank, of so many that it sees, from the first that is meant on; it has a place among those of its host.
+fn of_gpus(first: usize, count: usize, [place, here]: [usize; 2]) -> Result<Device> {
+    match first + place {
+        _ if count == 1 => Ok(Device::Cuda(first)),
+        own if own < count => Ok(Device::Cuda(own)),
+        _ => Err(Error::call(format!(
+            "{here} processes of this host compute on a GPU each, from cuda:{first} on, and it has {count}"
+        ))
+        .help(match count.saturating_sub(first) {
+            0 => format!("its GPUs are cuda:0 to cuda:{}", count.saturating_sub(1)),
+            most => format!("start at most {most} there"),
+        })),
+    }
+}
+
 /// What ranks tell each other of an error.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 struct Told {
@@ -115,6 +132,17 @@ impl Ranks {
     /// Whether it is the first, which prints and writes for all.
     pub fn is_first(&self) -> bool {
         self.rank() == 0
+    }
+
+    /// The device of this one: of several GPUs of a host, each rank there has one, from that which is meant on. Whoever has started them may
+    /// have left each but one to see.
+    ///
+    /// # Errors
+    /// The host has fewer GPUs than ranks.
+    pub fn device(&self, device: Device) -> Result<Device> {
+        let Device::Cuda(first) = device else { return Ok(device) };
+        let count = cuda::availability()?;
+        of_gpus(first, count, self.on_host())
     }
 
     /// Ends all ranks, whatever they do, and returns where it cannot.

@@ -11,7 +11,7 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::ffi::{CStr, c_char, c_int, c_longlong};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The variable that, set to `off`, lets processes compute by themselves that `mpirun` or `srun` have started.
 pub const VARIABLE: &str = "STENCILC_MPI";
@@ -73,6 +73,19 @@ pub fn joined() -> Result<Option<Ranks>> {
         .help(format!("{COMPILER} names the mpicc that belongs to this mpirun or srun")));
     }
     Ok(Some(Ranks::new(mpi)))
+}
+
+/// The same, once in a process: for whoever starts several programs.
+///
+/// # Errors
+/// As [`joined`].
+pub fn shared() -> Result<Option<Arc<Ranks>>> {
+    static JOINED: Mutex<Option<Arc<Ranks>>> = Mutex::new(None);
+    let mut known = JOINED.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.is_none() {
+        *known = joined()?.map(Arc::new);
+    }
+    Ok(known.clone())
 }
 
 /// MPI's C compiler.

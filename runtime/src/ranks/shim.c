@@ -23,6 +23,8 @@ static int is_begun_here = 0;
         if (told != MPI_SUCCESS) return told;                                                                          \
     } while (0)
 
+void stencilc_mpi_end(void);
+
 /* Begins, unless MPI was begun before: which rank this is and how many there are, of all and of those on this host. */
 int stencilc_mpi_begin(int all[2], int here[2]) {
     int is_begun = 0, level = 0;
@@ -31,6 +33,8 @@ int stencilc_mpi_begin(int all[2], int here[2]) {
     if (!is_begun) {
         TRY(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level));
         is_begun_here = 1;
+        /* Whoever has begun it and ends without a word is taken for one that has failed. */
+        if (atexit(stencilc_mpi_end) != 0) return MPI_ERR_OTHER;
     }
     TRY(MPI_Comm_dup(MPI_COMM_WORLD, &ranks));
     TRY(MPI_Comm_set_errhandler(ranks, MPI_ERRORS_RETURN));

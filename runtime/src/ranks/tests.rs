@@ -134,6 +134,17 @@ fn what_differs_is_told() {
     assert!(said(&|rank| [u8::from(rank == 2), 0]).unwrap_err().contains("rank 2 has another version"));
 }
 
+#[test]
+fn each_rank_of_a_host_has_a_gpu() {
+    let own = |first, count, place| of_gpus(first, count, [place, 3]);
+    assert_eq!([0, 1, 2].map(|place| own(0, 4, place).unwrap()), [0, 1, 2].map(Device::Cuda));
+    assert_eq!([0, 1, 2].map(|place| own(1, 4, place).unwrap()), [1, 2, 3].map(Device::Cuda));
+    assert_eq!([0, 1, 2].map(|place| own(0, 1, place).unwrap()), [0; 3].map(Device::Cuda), "each sees its own");
+    let said = own(2, 4, 2).unwrap_err().to_string();
+    assert!(said.contains("3 processes of this host") && said.contains("start at most 2 there"), "{said}");
+    assert!(own(5, 4, 0).unwrap_err().to_string().contains("cuda:0 to cuda:3"));
+}
+
 /// Whoever waits for a rank that is gone is told, and does not wait for ever.
 #[test]
 fn nobody_waits_for_who_has_ended() {
