@@ -48,7 +48,7 @@ def test_a_document_does_what_it_says(document: str, tmp_path: pathlib.Path, mon
         code = compile(text, f"{document}:{line}", "exec")
         if "gpu" in words and stencilc._core.gpus() == 0:
             continue
-        if "torch" in words and importlib.util.find_spec("torch") is None:
+        if any(name in words and importlib.util.find_spec(name) is None for name in ("torch", "jax")):
             continue
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
