@@ -2,6 +2,7 @@
 
 mod callers;
 mod kernels;
+mod library;
 pub mod mesh;
 pub mod mesh_program;
 pub mod program;
@@ -23,6 +24,8 @@ use stencilc_compiler::cuda::{self, Built};
 use stencilc_compiler::plan::{Choices, Plan};
 use stencilc_runtime::cache::{compile_cached, emulated_cached};
 use stencilc_runtime::emulate::{self, Compiler, Settings};
+use stencilc_runtime::job::Subject;
+use stencilc_runtime::mesh::program::alone;
 use stencilc_runtime::nvrtc::Arch;
 use stencilc_runtime::nvrtc::{self, Compiled, Kind, Resources};
 use stencilc_runtime::{Error, Result, files};
@@ -88,16 +91,16 @@ pub fn build(args: &Args, json: bool) -> Result<()> {
     let input = input::load(&args.file)?;
     let program = args.of_program.program.as_deref();
     if let Some(program) = program.map(|name| input.mesh_program(name)).transpose()?.flatten() {
-        args.callers.refuse(&program.program.name, "is a program over a mesh")?;
+        args.callers.refuse(&args.file, &Subject::Mesh(program.clone()), "is a program over a mesh")?;
         return mesh_program::build(args, &input, program, json);
     }
     if let Some(program) = program.map(|name| input.program(Some(name), None)).transpose()?.flatten() {
         args.over.refuse()?;
-        args.callers.refuse(&program.name, "is a program")?;
+        args.callers.refuse(&args.file, &Subject::Grid(program.clone()), "is a program")?;
         return program::build(args, &input, program, json);
     }
     if let Some(stencil) = input.mesh_stencil(args.kernel.stencil.as_deref())? {
-        args.callers.refuse(&stencil.stencil.name, "runs over a mesh")?;
+        args.callers.refuse(&args.file, &Subject::Mesh(alone(stencil)), "runs over a mesh")?;
         return mesh::build(args, stencil, json);
     }
     args.over.refuse()?;

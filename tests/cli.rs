@@ -525,9 +525,14 @@ fn without_a_cpp_compiler_nothing_is_emulated() {
         folder.command("run laplap --device emulate --grid 21x13x4").env("TMPDIR", "nowhere").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("TMPDIR names another"), "{}", text(&output.stderr));
-    // One that is there but compiles nothing.
-    let output = folder.command("run laplap --device emulate --grid 21x13x4").env("CXX", "/bin/echo").output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    // What is there but compiles nothing, and options that a compiler does not know.
+    for given in ["/bin/echo", "false", "env nowhere/c++", "g++ -fno-such-option"] {
+        let output = folder.command("run laplap --device native --grid 21x13x4").env("CXX", given).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let told = text(&output.stderr);
+        assert!(told.contains(&format!("`{given}`, which the variable CXX says, compiles no C++: ")), "{told}");
+        assert!(told.contains("without the variable it is c++") && !told.contains("mistake"), "{told}");
+    }
 }
 
 #[test]

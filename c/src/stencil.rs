@@ -12,6 +12,7 @@ use stencilc_compiler::diagnostic::{Failure, Severity, guess};
 use stencilc_compiler::ir::{Home, Kind, Param, Precision, Role, called};
 use stencilc_compiler::plan::Choices;
 use stencilc_compiler::source::Source;
+use stencilc_runtime::device::MOST_DEVICES;
 use stencilc_runtime::job::{Job, Subject};
 use stencilc_runtime::mesh::program::alone;
 use stencilc_runtime::{Device, Error};
@@ -284,6 +285,9 @@ pub extern "C" fn stencilc_set_devices(stencil: *mut StencilcStencil, count: usi
         if count == 0 {
             return Err(Error::call("0 devices compute nothing").help("give 1 or more"));
         }
+        if count > MOST_DEVICES {
+            return Err(Error::call(format!("nobody has {count} devices")).help(format!("give 1 to {MOST_DEVICES}")));
+        }
         own.how().devices = count;
         Ok(())
     })
@@ -341,7 +345,8 @@ pub unsafe extern "C" fn stencilc_set_real(
         if !value.is_finite() {
             return Err(Error::call(format!("{value} is no value for the parameter `{name}`: parameters are finite")));
         }
-        own.set(name, Kind::Real, value.to_string())
+        // As people write it: 1e300, not 301 digits.
+        own.set(name, Kind::Real, format!("{value:?}"))
     })
 }
 

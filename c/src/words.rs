@@ -51,16 +51,54 @@ const WORDS: &[(&str, &str)] = &[
     ("give --grid NIxNJxNK (halo included), or the inputs as arrays", "lend the inputs as arrays"),
 ];
 
-/// A message in words of C.
+/// A message in words of C. Lines of a text that it shows, and what it quotes, are the user's and stay.
 pub fn in_c(text: &str) -> String {
-    let text = without_drawing(text);
-    WORDS.iter().fold(without_files(&text), |text, (from, to)| text.replace(from, to))
+    let lines = text.lines().map(|line| if is_shown(line) { line.to_owned() } else { line_in_c(line) });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a line shows one of the text that is wrong, `12 │ b = a`, or names its file, `╭▸ a.stn:12:5`.
+fn is_shown(line: &str) -> bool {
+    let begun = line.trim_start();
+    begun.starts_with("╭▸")
+        || begun.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().starts_with('│')
+            && begun.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn line_in_c(line: &str) -> String {
+    let (line, quoted) = without_quotes(line);
+    let said = WORDS.iter().fold(without_files(without_drawing(&line)), |said, (from, to)| said.replace(from, to));
+    quoted.iter().enumerate().fold(said, |said, (number, quoted)| said.replace(&mark(number), quoted))
+}
+
+/// What stands for something that is quoted: characters that no text of ours has.
+fn mark(number: usize) -> String {
+    format!("\u{e000}{number}\u{e001}")
+}
+
+/// A line without what it quotes, `` `like this` ``, but for what is ours; and what that was.
+fn without_quotes(line: &str) -> (String, Vec<&str>) {
+    let (mut said, mut quoted) = (String::new(), Vec::new());
+    let mut rest = line;
+    while let Some((before, from)) = rest.split_once('`') {
+        let Some((own, after)) = from.split_once('`') else { break };
+        said.push_str(before);
+        let whole = &rest[before.len()..rest.len() - after.len()];
+        if WORDS.iter().any(|(from, _)| from.contains(whole)) {
+            said.push_str(whole);
+        } else {
+            said.push_str(&format!("`{}`", mark(quoted.len())));
+            quoted.push(own);
+        }
+        rest = after;
+    }
+    said.push_str(rest);
+    (said, quoted)
 }
 
 /// Nothing is drawn at random for C.
-fn without_drawing(text: &str) -> String {
-    let lines = text.lines().map(|line| line.split_once("; or let ").map_or(line, |(before, _)| before));
-    lines.collect::<Vec<_>>().join("\n")
+fn without_drawing(line: &str) -> &str {
+    line.split_once("; or let ").map_or(line, |(before, _)| before)
 }
 
 /// Arrays that are named, where the command line names files: `` `a` `` for `--in a=a.npy`.
@@ -96,5 +134,29 @@ mod tests {
         assert_eq!(in_c("them: --in a=a.npy --in b=b.npy"), "them: an array called `a`, an array called `b`");
         assert_eq!(in_c("them: --in a=a.npy, --in b=b.npy"), "them: an array called `a`, an array called `b`");
         assert_eq!(in_c("leave it, or take `Job::start`, which packs its arrays"), "leave it");
+        assert_eq!(
+            in_c("`n` has no value\nhelp: give one: --set n=1, or `x`; or let it be drawn: --draw"),
+            "`n` has no value\nhelp: set it by stencilc_set_real, stencilc_set_int or stencilc_set_bool: n=1, or `x`"
+        );
+    }
+
+    /// What users have written stays as it is, though it may say what would be rewritten.
+    #[test]
+    fn what_is_of_the_user_stays() {
+        for shown in [
+            "error: something\n  ╭▸ give --levels N.stn:1:3\n  │\n1 │ b = a // --set n; or let it be, --in x=x.npy\n  ╰╴    ━ here",
+            "12 │ // give --cast to round it",
+            "`--set n=1; or let` is no value for the parameter `--in a=b`",
+            "`leave out --gpus` and `give --levels N`, `fewer --levels`",
+            "a ` alone, and \u{e000}0\u{e001}",
+        ] {
+            assert_eq!(in_c(shown), shown);
+        }
+        // Beside what is ours.
+        assert_eq!(
+            in_c("`--set a` is none; leave out --gpus, `--set b` or `Job::start`"),
+            "`--set a` is none; leave out stencilc_set_devices, `--set b` or `Job::start`"
+        );
+        assert_eq!(in_c("1 │ --set a\n  │ ━ leave out --gpus"), "1 │ --set a\n  │ ━ leave out stencilc_set_devices");
     }
 }

@@ -5,9 +5,10 @@ use crate::stream::handle_of;
 use pyo3::prelude::*;
 use pyo3::types::{PySlice, PyTuple};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use stencilc_compiler::source::Source;
 use stencilc_runtime::Error;
 use stencilc_runtime::cuda::keeping_current;
-use stencilc_runtime::job::Call;
+use stencilc_runtime::job::{Arrays, Call, Job};
 
 /// A stencil that is bound to arrays.
 #[pyclass(frozen, name = "Bound", module = "stencilc._core")]
@@ -31,6 +32,34 @@ pub struct Bind {
 }
 
 impl Bind {
+    /// A call on these arrays: one that was made before, for arrays that lie alike; or a new one, whose kernel is what was tuned for it if
+    /// there is such a one.
+    ///
+    /// # Errors
+    /// Those of [`Job::call`].
+    pub fn of(
+        known: Option<Self>,
+        job: impl FnOnce() -> Job,
+        arrays: Arrays<'static>,
+        source: &Source,
+        untuned: bool,
+    ) -> Result<Self, Error> {
+        if let Some(mut bind) = known {
+            bind.call.lend(arrays)?;
+            return Ok(bind);
+        }
+        let mut notes = Vec::new();
+        let call = job().call_by(arrays, |sought| {
+            if untuned {
+                return None;
+            }
+            let (found, noted) = stencilc::texts::tuned_kernel(source, sought);
+            notes = noted;
+            found
+        })?;
+        Ok(Self { call, last: None, notes })
+    }
+
     /// Computes once in a stream, which is that of the arrays' library or the caller's, who says in which order arrays are used; they are
     /// there meanwhile.
     pub fn run(&mut self, stream: usize, waits: bool, is_on_gpu: bool) -> Result<(), Error> {

@@ -136,7 +136,10 @@ impl Subject {
             wrong(py, format!("{shown} is no value for the parameter `{}`", param.name), format!("give {expected}"))
         };
         match param.kind {
-            Kind::Real => value.extract::<f64>().map(|own| own.to_string()).map_err(|_| none("a number such as 0.5")),
+            // As people write it: 1e300, not 301 digits.
+            Kind::Real => {
+                value.extract::<f64>().map(|own| format!("{own:?}")).map_err(|_| none("a number such as 0.5"))
+            }
             Kind::Int => value
                 .extract::<i64>()
                 .map(|own| own.to_string())

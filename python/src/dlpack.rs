@@ -116,11 +116,10 @@ pub fn taken(name: &str, array: &Bound<'_, PyAny>) -> PyResult<View> {
         done => done,
     };
     let capsule = capsule.map_err(|error| {
-        wrong(
-            py,
-            format!("the array of `{name}` is not handed over by its library: {error}"),
-            advice(&error.to_string()),
-        )
+        // Some say on many lines where they come from.
+        let said = error.to_string();
+        let first = said.lines().next().unwrap_or_default();
+        wrong(py, format!("the array of `{name}` is not handed over by its library: {first}"), advice(&said))
     })?;
     let pointer = capsule.as_ptr();
     let is_valid = |name: &CStr| {
@@ -193,7 +192,7 @@ fn advice(said: &str) -> &'static str {
     match said {
         said if said.contains("grad") => "an array that gradients are asked of is handed over by `array.detach()`",
         said if said.contains("Tracer") || said.contains("tracer") => {
-            "inside of `jax.jit` there are no numbers: call it by `jax.pure_callback`"
+            "inside of `jax.jit` there are no numbers: call what `stencil.jax` gives"
         }
         _ => "",
     }

@@ -37,7 +37,7 @@ pub fn watch_forks() {
 ///
 /// # Errors
 /// They are those of another process.
-fn begin() -> Result<(), Error> {
+pub fn begin() -> Result<(), Error> {
     static STARTED: Once = Once::new();
     if IS_FORKED.load(Ordering::Relaxed) {
         return Err(Error::call(

@@ -5,11 +5,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyTuple};
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::plan::{Choices, Open};
+use stencilc_runtime::device::MOST_DEVICES;
 use stencilc_runtime::job::Job;
 use stencilc_runtime::{Cast, Device, Drawing};
-
-/// The most devices, as for the command line.
-const MOST: usize = 1024;
 
 /// Options of `using`.
 #[pyclass(frozen, module = "stencilc._core")]
@@ -75,11 +73,12 @@ impl How {
                 self.precision = Some(known.ok_or_else(|| no_value("\"f32\" or \"f64\""))?);
             }
             "gpus" => {
-                let number = value.extract::<usize>().ok().filter(|own| (1..=MOST).contains(own));
+                let number = value.extract::<usize>().ok().filter(|own| (1..=MOST_DEVICES).contains(own));
                 // Truth values are numbers to Python.
                 let number = number.filter(|_| !value.is_instance_of::<PyBool>());
-                let help =
-                    format!("a whole number from 1 to {MOST}: on how many GPUs, or in how many parts on the CPU");
+                let help = format!(
+                    "a whole number from 1 to {MOST_DEVICES}: on how many GPUs, or in how many parts on the CPU"
+                );
                 self.gpus = Some(number.ok_or_else(|| no_value(&help))?);
             }
             "levels" => self.levels = Some(value.extract().map_err(|_| no_value("a number of levels"))?),

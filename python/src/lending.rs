@@ -82,16 +82,7 @@ pub fn lend(own: &Bound<'_, Subject>, given: &Bound<'_, PyDict>, how: Py<How>) -
     let py = own.py();
     caught(py, || {
         let subject = own.get();
-        let mut lending = Lending {
-            subject: own.clone().unbind(),
-            how,
-            given: Vec::new(),
-            settings: Vec::new(),
-            kept: Vec::new(),
-            precision: None,
-            device: None,
-            stream: None,
-        };
+        let mut lending = Lending::nothing(own, how);
         for (name, value) in given {
             let name: String = name.extract()?;
             match (
@@ -110,6 +101,58 @@ pub fn lend(own: &Bound<'_, Subject>, given: &Bound<'_, PyDict>, how: Py<How>) -
 }
 
 impl Lending {
+    fn nothing(own: &Bound<'_, Subject>, how: Py<How>) -> Self {
+        Self {
+            subject: own.clone().unbind(),
+            how,
+            given: Vec::new(),
+            settings: Vec::new(),
+            kept: Vec::new(),
+            precision: None,
+            device: None,
+            stream: None,
+        }
+    }
+
+    /// What is known of a call before there are numbers: names, shapes and types of the arrays that are read, and parameters.
+    ///
+    /// # Errors
+    /// There is no field or parameter of a name, a type is none of ours, or they do not suit each other.
+    pub fn of_shapes(
+        own: &Bound<'_, Subject>,
+        shapes: &[(String, Vec<usize>, String)],
+        params: &Bound<'_, PyDict>,
+        how: Py<How>,
+    ) -> PyResult<Self> {
+        let (py, subject) = (own.py(), own.get());
+        // Where the arrays are going to be nobody knows yet.
+        let device = match how.bind(py).get().device {
+            Some(Device::Cuda(number)) => Some(number),
+            Some(Device::Cpu | Device::Emulate | Device::Native) | None => None,
+        };
+        let mut lending = Self::nothing(own, how);
+        for (name, shape, dtype) in shapes {
+            let element = [Element::F64, Element::F32, Element::I32, Element::Bool];
+            let element = element.into_iter().find(|own| self::dtype(*own) == dtype).ok_or_else(|| dtype.clone());
+            // No number is looked at.
+            let view = View::new(py, name, 0, element, shape.clone(), None, true, device)?;
+            lending.given.push(Given { name: name.clone(), view, how: Use::Read });
+        }
+        for (name, value) in params {
+            let name: String = name.extract()?;
+            let param = subject.of.params().find(|own| own.name == name).ok_or_else(|| subject.unknown(py, &name))?;
+            lending.settings.push((name, subject.setting(param, &value)?));
+        }
+        lending.settings.sort();
+        lending.settle(py)?;
+        Ok(lending)
+    }
+
+    /// Parameters that were given, by their names.
+    pub fn settings(&self) -> &[(String, String)] {
+        &self.settings
+    }
+
     fn take(&mut self, py: Python<'_>, field: &Variable, role: Role, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let name = &field.name;
         if value.is_none() && role.is_written() {
@@ -262,7 +305,8 @@ impl Lending {
         Key { how: self.how.bind(py).get().key(), settings: self.settings.clone(), arrays: arrays.collect() }
     }
 
-    fn job(&self, py: Python<'_>) -> Job {
+    /// What is computed, without arrays.
+    pub fn job(&self, py: Python<'_>) -> Job {
         let (subject, how) = (self.subject.bind(py).get(), self.how.bind(py).get());
         let job = how.of(Job::of(subject.of.clone()).standing_in(&subject.source), self.precision);
         let device = match (self.device, how.device) {
@@ -277,13 +321,25 @@ impl Lending {
     /// # Safety
     /// What is in `kept` outlives what they are lent to, or its work.
     unsafe fn arrays(&self) -> Result<Arrays<'static>, Error> {
+        for Given { name, view, how } in &self.given {
+            if *how != Use::Write {
+                // SAFETY: the caller's.
+                unsafe { view.lent(name, false) }?.check_truths(&format!("the array of `{name}`"))?;
+            }
+        }
+        // SAFETY: the caller's.
+        unsafe { self.places() }
+    }
+
+    /// The same, without a look at any number.
+    ///
+    /// # Safety
+    /// The same, if numbers are looked at afterwards.
+    unsafe fn places(&self) -> Result<Arrays<'static>, Error> {
         let mut arrays = Arrays::default();
         for Given { name, view, how } in &self.given {
             // SAFETY: the caller's. That nobody writes or reads them meanwhile is what documents ask of users, as NumPy does.
             let lent = unsafe { view.lent(name, *how != Use::Read) }?;
-            if *how != Use::Write {
-                lent.check_truths(&format!("the array of `{name}`"))?;
-            }
             arrays = match how {
                 Use::Read => arrays.read(name, lent),
                 Use::Write => arrays.write(name, lent),
@@ -301,29 +357,14 @@ impl Lending {
             let at = calls.iter().position(|(own, _)| own == key);
             at.map(|at| calls.swap_remove(at).1)
         };
-        let job = known.is_none().then(|| self.job(py));
+        let job = self.job(py);
         let is_on_gpu = self.device.is_some();
         let (source, untuned) = (Arc::clone(&self.subject.bind(py).get().source), self.how.bind(py).get().untuned);
         apart(py, || {
             on_device(is_on_gpu, || {
                 // SAFETY: a bound call has what is in `kept`, and another one is run while this is there.
                 let arrays = unsafe { self.arrays() }?;
-                match (known, job) {
-                    (Some(mut bind), _) => bind.call.lend(arrays).map(|()| bind),
-                    (None, Some(job)) => {
-                        let mut notes = Vec::new();
-                        let call = job.call_by(arrays, |sought| {
-                            if untuned {
-                                return None;
-                            }
-                            let (found, noted) = stencilc::texts::tuned_kernel(&source, sought);
-                            notes = noted;
-                            found
-                        })?;
-                        Ok(Bind { call, last: None, notes })
-                    }
-                    (None, None) => Err(Error::check("a call is neither known nor made")),
-                }
+                Bind::of(known, || job, arrays, &source, untuned)
             })
         })
     }
@@ -332,7 +373,7 @@ impl Lending {
 #[pymethods]
 impl Lending {
     /// The outputs that are not given: names, shapes and types.
-    fn lacking(&self, py: Python<'_>) -> PyResult<Vec<(String, Vec<usize>, &'static str)>> {
+    pub fn lacking(&self, py: Python<'_>) -> PyResult<Vec<(String, Vec<usize>, &'static str)>> {
         caught(py, || {
             let subject = self.subject.bind(py).get();
             let key = self.key(py);
@@ -344,7 +385,7 @@ impl Lending {
                     let job = self.job(py);
                     let lacking = apart(py, || {
                         // SAFETY: their shapes alone are looked at.
-                        let arrays = unsafe { self.arrays() }?;
+                        let arrays = unsafe { self.places() }?;
                         job.lacking(&arrays)
                     })?;
                     let mut all = locked(&subject.pool.lacking);

@@ -6,6 +6,7 @@
 //! view       where arrays have their numbers                   dlpack   those that are handed over by DLPack
 //! lending    arrays that stencils are called with              bound    calls that are bound, in streams (stream)
 //! program    programs that run                                 place    grids and meshes
+//! xla        stencils within programs that jax compiles
 //! error      what goes wrong, panics and forks
 //! ```
 
@@ -20,6 +21,7 @@ mod place;
 mod program;
 mod stream;
 mod view;
+mod xla;
 
 use pyo3::prelude::*;
 use std::ffi::OsString;
@@ -99,6 +101,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(place::read_mesh, module)?)?;
     module.add_function(wrap_pyfunction!(place::make_mesh, module)?)?;
     module.add_function(wrap_pyfunction!(place::read_cells, module)?)?;
+    module.add_function(wrap_pyfunction!(xla::declare, module)?)?;
+    module.add_function(wrap_pyfunction!(xla::capsule, module)?)?;
     module.add_function(wrap_pyfunction!(command_line, module)?)?;
     module.add_function(wrap_pyfunction!(along, module)?)?;
     module.add_function(wrap_pyfunction!(look_in, module)?)?;

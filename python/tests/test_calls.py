@@ -210,6 +210,11 @@ WRONG: "dict[str, Any]" = {
     "spread out": (lambda s, a: s(phi=a, res=np.broadcast_to(a[:1], a.shape)), "read-only"),
     "a tuple": (lambda s, a: s(phi=(a, a)), "`phi` is given a tuple, and is an `in` field"),
     "a device": (lambda s, a: s.using(device="gpu"), "there is no device `gpu`\n  help: a device is cpu,"),
+    "no such GPU": (lambda s, a: s.using(device="cuda:99999999999"), "help: GPUs have the numbers 0 to 1023"),
+    "a number that is too large": (
+        lambda s, a: stencilc.compile("stencil s { in a; param p: real; out b; b = p * a }")(a=a.astype("float32"), p=1e300),
+        "`1e300`",
+    ),
     "no GPU's array": (lambda s, a: s.using(device="cuda")(phi=a), "cuda:0 is to compute, and `phi` is in the host's"),
     "an option": (lambda s, a: s.using(acces="tile"), "acces"),
     "an access": (lambda s, a: s.using(access="tiles"), "tile"),

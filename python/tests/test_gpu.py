@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import stencilc
 from conftest import LAPLAP, WAVE, told
+from xla import Xla, declared
 
 if stencilc._core.gpus() == 0:
     pytest.skip("no GPU", allow_module_level=True)
@@ -235,3 +236,50 @@ def test_jax_arrays_are_computed_on_the_gpu() -> None:
     res = stencilc.compile(LAPLAP)(phi=given)
     assert isinstance(res, jax.Array) and res.devices() == given.devices()
     np.testing.assert_array_equal(np.asarray(res), stencilc.compile(LAPLAP)(phi=phi))
+
+
+def test_programs_of_jax_call_kernels_in_the_order_of_their_streams() -> None:
+    """A slow stencil, a quick one on its result, and operations of jax's between them, which see what was written before."""
+    jax = pytest.importorskip("jax", reason="no jax")
+    if jax.default_backend() != "gpu":
+        pytest.skip("jax has no GPU")
+    a = np.random.default_rng(2).random((16, 256, 256)).astype("float32")
+    slow, quick = stencilc.compile(SLOW), stencilc.compile(NEXT)
+    expected = quick(a=np.nan_to_num(slow(a=a)) * np.float32(2)) + np.float32(1)
+
+    @jax.jit
+    def work(own: Any) -> Any:
+        return quick.jax(jax.numpy.nan_to_num(slow.jax(own)) * 2) + 1
+
+    given = jax.numpy.asarray(a)
+    for _ in range(5):
+        found = work(given)
+    assert found.devices() == given.devices()
+    np.testing.assert_array_equal(np.asarray(found), expected)
+    many = jax.jit(jax.vmap(work))(jax.numpy.stack([given, 2 * given]))
+    np.testing.assert_array_equal(np.asarray(many[0]), expected)
+    with pytest.raises(Exception, match="native is to compute, and the arrays are on cuda:0"):
+        jax.block_until_ready(slow.using(device="native").jax(given))
+
+
+def test_a_handler_starts_its_kernel_in_the_stream_that_it_is_told(library: Library) -> None:
+    """What XLA calls, with arrays and a stream of another library."""
+    a = np.random.default_rng(2).random((16, 256, 256))
+    slow, quick = stencilc.compile(SLOW), stencilc.compile(NEXT)
+    expected = quick(a=np.nan_to_num(slow(a=a)))
+    given, between, out = library.array(a), library.array(np.zeros_like(a)), library.array(np.full_like(a, np.nan))
+    stream = library.stream()
+    library.wait()
+    own = Xla(stream=int(stream.ptr if library.name == "cupy" else stream.cuda_stream))
+    places = [("float64", library.pointer(array), a.shape) for array in (given, between, out)]
+    keys = [declared(text, ("a", a.shape, "float64")) for text in (slow, quick)]
+    for _ in range(5):
+        for number, key in enumerate(keys):
+            read, written = places[number : number + 2]
+            assert own.calls("CUDA", own.frame([read, written], [written], {"stencil": key})), own.said
+    stream.synchronize()
+    assert own.asked == ["device", "stream"] * 10
+    np.testing.assert_array_equal(library.host(out), expected)
+    own = Xla(device=1000)
+    frame = own.frame(places[:1] + places[2:], places[2:], {"stencil": keys[0]})
+    assert not own.calls("CUDA", frame) and "cuda:1000" in str(own.said)

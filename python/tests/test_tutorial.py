@@ -1,4 +1,4 @@
-"""`docs/python.md` and what README.md shows of Python: their blocks are executed, one after the other, and print what stands there."""
+"""`docs/python.md`, `docs/from_gt4py.md` and what README.md shows of Python: their blocks are executed, one after the other, and print what stands there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def blocks(path: pathlib.Path) -> Iterator[Block]:
             words = None
 
 
-@pytest.mark.parametrize("document", ["docs/python.md", "README.md"])
+@pytest.mark.parametrize("document", ["docs/python.md", "docs/from_gt4py.md", "README.md"])
 def test_a_document_does_what_it_says(document: str, tmp_path: pathlib.Path, monkeypatch: Any) -> None:
     pytest.importorskip("xarray")
     monkeypatch.chdir(tmp_path)
@@ -48,10 +48,10 @@ def test_a_document_does_what_it_says(document: str, tmp_path: pathlib.Path, mon
         code = compile(text, f"{document}:{line}", "exec")
         if "gpu" in words and stencilc._core.gpus() == 0:
             continue
-        if "torch" in words and importlib.util.find_spec("torch") is None:
+        if any(name in words and importlib.util.find_spec(name) is None for name in ("torch", "jax")):
             continue
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             exec(code, names)
         printed, executed = out.getvalue(), executed + 1
-    assert executed >= (10 if document == "docs/python.md" else 1)
+    assert executed >= {"docs/python.md": 10, "docs/from_gt4py.md": 8}.get(document, 1)

@@ -33,6 +33,7 @@ kept: Optional[str] = tuned[0].kept
 passed: List[stencilc.Tested] = text.test(filter="linear").passed + text.programs["heat"].test().passed
 told += str(report) + report.notes[0] + report.warnings[0].message
 operator: Any = stencil.torch
+result = stencil.jax(np.zeros((2, 8, 8)), np.zeros((2, 8, 8)))
 sets: Dict[str, int] = stencilc.mesh("airfoil.npz").sets
 try:
     pass

@@ -24,16 +24,23 @@ pub enum Device {
     Cuda(usize),
 }
 
+/// How many devices there can be: more are a slip.
+pub const MOST_DEVICES: usize = 1024;
+
 impl FromStr for Device {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
-        match (text, text.strip_prefix("cuda:").map(str::parse)) {
+        let number = text.strip_prefix("cuda:");
+        // Of more digits than a number has, too.
+        let is_number = number.is_some_and(|own| !own.is_empty() && own.bytes().all(|digit| digit.is_ascii_digit()));
+        match (text, number.map(str::parse)) {
             ("cpu", _) => Ok(Device::Cpu),
             ("emulate", _) => Ok(Device::Emulate),
             ("native", _) => Ok(Device::Native),
             ("cuda", _) => Ok(Device::Cuda(0)),
-            (_, Some(Ok(ordinal))) => Ok(Device::Cuda(ordinal)),
+            (_, Some(Ok(ordinal))) if ordinal < MOST_DEVICES => Ok(Device::Cuda(ordinal)),
+            _ if is_number => Err(format!("GPUs have the numbers 0 to {}", MOST_DEVICES - 1)),
             _ => Err("a device is cpu, native, emulate, cuda (the first GPU) or, say, cuda:1".to_owned()),
         }
     }
@@ -107,4 +114,20 @@ pub(crate) fn told_of_processor(name: &str) -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.split_once(':'));
     line.map_or("a CPU", |(_, text)| text.trim()).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Device;
+
+    #[test]
+    fn gpus_have_numbers() {
+        assert_eq!("cuda:1023".parse(), Ok(Device::Cuda(1023)));
+        for text in ["cuda:1024", "cuda:99999999999", "cuda:99999999999999999999999"] {
+            assert_eq!(text.parse::<Device>().unwrap_err(), "GPUs have the numbers 0 to 1023", "{text}");
+        }
+        for text in ["cuda:", "cuda:x", "cuda:-1", "gpu", ""] {
+            assert!(text.parse::<Device>().unwrap_err().starts_with("a device is cpu"), "{text}");
+        }
+    }
 }

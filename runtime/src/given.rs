@@ -129,7 +129,9 @@ pub fn parameter(param: &Param, text: &str, precision: Precision) -> Result<Valu
     let none = |expected: &str| {
         let error = Error::call(format!("`{text}` is no value for the parameter `{}`", param.name));
         error.help(match fraction(text) {
-            Some(value) if param.kind == Kind::Real || value.fract() == 0.0 && param.kind == Kind::Int => {
+            // Of large numbers not every digit.
+            Some(value) if param.kind == Kind::Real => format!("nothing is computed here: give {value:?}"),
+            Some(value) if param.kind == Kind::Int && f64::from(value as i32) == value => {
                 format!("nothing is computed here: give {value}")
             }
             _ => format!("give {expected}"),
@@ -330,6 +332,16 @@ mod tests {
         for (kind, text) in [(Kind::Int, "3.0"), (Kind::Int, "2147483648"), (Kind::Bool, "1"), (Kind::Real, "much")] {
             let found = value(kind, text, Precision::F64);
             assert_eq!(found, Err(format!("`{text}` is no value for the parameter `p`")));
+        }
+        let computed = [
+            (Kind::Real, "1/4", "nothing is computed here: give 0.25"),
+            (Kind::Real, "1e300/2", "nothing is computed here: give 5e299"),
+            (Kind::Int, "8/2", "nothing is computed here: give 4"),
+            (Kind::Int, "1e300/2", "give a whole number of 32 bits such as 3"),
+            (Kind::Int, "1/2", "give a whole number of 32 bits such as 3"),
+        ];
+        for (kind, text, help) in computed {
+            assert_eq!(parameter(&param(kind), text, Precision::F64).unwrap_err().help.as_deref(), Some(help));
         }
     }
 }

@@ -1,11 +1,13 @@
 //! What `build` writes beside a kernel, its launcher and its header: the launcher for the CPU, and the module for Fortran.
 
+use super::library;
 use crate::kernel::parameters;
 use crate::terminal;
 use std::collections::BTreeMap;
 use stencilc_compiler::cuda::{self, Built, Fortran};
 use stencilc_compiler::plan::Plan;
 use stencilc_runtime::emulate::{self, Compiler, check_fortran};
+use stencilc_runtime::job::Subject;
 use stencilc_runtime::{Error, Result};
 
 /// Options of `build` that are about who calls the kernel.
@@ -39,16 +41,18 @@ impl CallersArgs {
         words.iter().filter(|(is_given, _)| *is_given).map(|(_, word)| *word).collect()
     }
 
-    /// Refuses them for what has no launcher.
+    /// Refuses them for what has no launcher, and shows who runs that instead.
     ///
     /// # Errors
     /// One was given.
-    pub fn refuse(&self, name: &str, why: &str) -> Result<()> {
+    pub fn refuse(&self, file: &str, subject: &Subject, why: &str) -> Result<()> {
         if !self.is_given() {
             return Ok(());
         }
+        let name = subject.name();
+        let lines = if self.fortran { library::in_fortran(file, subject) } else { library::in_c(file, subject) };
         Err(Error::call(format!("`{name}` {why}, and `build` makes no launcher of it that others could call"))
-            .help(format!("leave out{}; or name a stencil on a grid: --stencil NAME", self.words())))
+            .help(format!("leave out{}, or name a stencil on a grid, --stencil NAME; {lines}", self.words())))
     }
 
     /// The files, each of which a compiler has taken, where there is one; and what is told of that.

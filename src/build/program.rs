@@ -65,7 +65,7 @@ pub fn build(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
         None => several.write(
             &format!("{plan}, {}", precision.name()),
             json!({ "program": name, "precision": precision, "grid": planned.problem.outer.grid, "plan": plan.to_string() }),
-            "what launches them is `stencilc run`, which knows when each is due",
+            "what launches them is `stencilc run`, and libstencilc for callers: they know when each is due",
             json,
         ),
     }

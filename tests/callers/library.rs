@@ -89,6 +89,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("stencilc_set_bool(stencil, \"beta\", 1)", "CALL", "stencil `s` has no parameter `beta`"),
     ("stencilc_set_precision(stencil, STENCILC_I32)", "CALL", "3 is no precision"),
     ("stencilc_set_device(stencil, \"gpu\")", "CALL", "there is no device `gpu`"),
+    ("stencilc_set_device(stencil, \"cuda:99999999999\")", "CALL", "there is no device `cuda:99999999999`"),
     ("stencilc_set_options(stencil, \"--axess tile\")", "CALL", "unexpected argument '--axess'"),
     ("stencilc_field(stencil, 9, &field)", "CALL", "there is no field 9: there are 2"),
     ("stencilc_field(stencil, 0, NULL)", "CALL", "the place for the field is a null pointer"),

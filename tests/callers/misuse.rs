@@ -3,6 +3,7 @@
 use super::{compile_module, done, is_there, link, output};
 use crate::common::folder::{Folder, text};
 use std::fs;
+use std::path::Path;
 
 /// Calls that are wrong, each with what is told of it.
 const WRONG: &[(&str, &str)] = &[
@@ -133,9 +134,70 @@ fn names_that_mean_something_are_others_and_that_is_told() {
     compile_module(&folder.path("made"), "Sum", &["-fopenacc"]);
 }
 
+/// The lines that a refusal shows.
+fn lines(told: &str) -> String {
+    let lines: Vec<&str> = told.lines().filter_map(|line| line.strip_prefix("    ")).map(str::trim).collect();
+    assert!(lines.len() > 3, "{told}");
+    lines.join("\n")
+}
+
+/// What runs programs is shown instead: lines that compile.
+#[test]
+fn lines_that_run_what_has_no_launcher_are_shown() {
+    let folder = Folder::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let heat = "build heat --program heat_periodic --grid 9x9x9";
+    let told = text(&folder.run(&format!("{heat} --host")).stderr);
+    assert!(
+        told.contains("help: leave out --host, or name a stencil on a grid, --stencil NAME; libstencilc runs it"),
+        "{told}"
+    );
+    let expected = "stencilc_load(\"heat\", \"heat_periodic\", &own);\nstencilc_run_begin(own, NULL, arrays, 1, &run);\n\
+        stencilc_run_step(run, 10, &done);\nstencilc_run_get(run, &t);";
+    assert_eq!(lines(&told), expected);
+    for call in [heat, "build airfoil --program airfoil_flow", "build airfoil --stencil res_calc"] {
+        let told = text(&folder.run(&format!("{call} --host")).stderr);
+        let own = lines(&told);
+        let fields: String = own
+            .lines()
+            .filter_map(|line| {
+                Some(format!("const StencilcArray {} = {{0}};\n", line.split_once("run, &")?.1.strip_suffix(");")?))
+            })
+            .filter(|line| !line.contains("done"))
+            .collect();
+        let source = format!(
+            "#include <stencilc.h>\nint main(void) {{\nStencilcStencil* own; StencilcMesh* mesh; StencilcRun* run; uint64_t done;\n\
+             const StencilcArray arrays[9] = {{0}};\n{fields}{own}\nreturn 0; }}\n"
+        );
+        fs::write(folder.path("lines.c"), source).unwrap();
+        let include = root.join("c/include").display().to_string();
+        done(&folder.path(""), "gcc", &["-std=c99", "-Werror=implicit", "-fsyntax-only", "-I", &include, "lines.c"]);
+        if !is_there("gfortran", "gfortran") {
+            continue;
+        }
+        let told = text(&folder.run(&format!("{call} --fortran")).stderr);
+        let own = lines(&told);
+        assert!(own.contains("call own%load(") && own.contains("call run%step()"), "{told}");
+        let lines = own.lines().filter(|line| line.contains("given(") || line.contains("%get("));
+        let mut names: Vec<&str> = lines.flat_map(|line| line.split('"').skip(1).step_by(2)).collect();
+        names.sort_unstable();
+        names.dedup();
+        let source = format!(
+            "program p\nuse, intrinsic :: iso_c_binding\nuse stencilc\nimplicit none\ntype(stencilc_stencil) :: own\n\
+             type(stencilc_mesh) :: mesh\ntype(stencilc_run) :: run\nreal(c_double) :: {}\n{own}\nend program\n",
+            names.iter().map(|name| format!("{name}(9, 9)")).collect::<Vec<_>>().join(", ")
+        );
+        fs::write(folder.path("lines.f90"), source).unwrap();
+        let module = root.join("c/fortran/stencilc.f90").display().to_string();
+        done(&folder.path(""), "gfortran", &["-fsyntax-only", &module, "lines.f90"]);
+    }
+}
+
 #[test]
 fn what_has_no_launcher_for_others_is_refused() {
     let folder = Folder::new();
+    fs::write(folder.path("nan.stn"), "stencil n { in a; out b; param p: real = 0/0; b = p * a }").unwrap();
+    fs::write(folder.path("large.stn"), "stencil n { in a; out b; param p: real = 1e300; b = p * a }").unwrap();
     fs::write(folder.path("sweeps.stn"), "stencil s { in a; out b; sweep k up { b = a } }").unwrap();
     for (call, because) in [
         (
@@ -152,6 +214,8 @@ fn what_has_no_launcher_for_others_is_refused() {
         ("build laplap --host --fields aos", "an array a field"),
         ("build laplap --fortran --grid 64x64x8", "takes extents and strides from its arguments"),
         ("build laplap --fortran --emit cuda", "cannot be used with"),
+        ("build nan.stn --fortran", "the parameter `p` is NaN unless it is given, which is not finite"),
+        ("build large.stn --fortran --precision f32", "the parameter `p`"),
         ("build laplap --host --access queue", "grid"),
         ("build sweeps.stn --host --grid there.npz", "there.npz"),
     ] {

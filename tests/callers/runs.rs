@@ -99,6 +99,11 @@ const WRONG: &[(&str, &str, &str)] = &[
         "the handle is one of a stencil, and one of a mesh is needed",
     ),
     ("stencilc_set_devices(spread, 0)", "CALL", "0 devices compute nothing"),
+    (
+        "stencilc_set_devices(spread, (size_t)-1)",
+        "CALL",
+        "nobody has 18446744073709551615 devices\\nhelp: give 1 to 1024",
+    ),
     ("stencilc_set_options(spread, \"--access tile\")", "CALL", "options choose kernels on grids"),
     ("stencilc_set_real(spread, \"m\", 1)", "CALL", "program `spread` has no parameter `m`"),
     (

@@ -13,7 +13,7 @@ import numpy as np
 from ._errors import Error
 
 #: Of an element that nothing computes: what the command line writes there, too.
-_NOTHING: Dict[str, Any] = {"float64": float("nan"), "float32": float("nan"), "int32": 0, "bool": False}
+NOTHING: Dict[str, Any] = {"float64": float("nan"), "float32": float("nan"), "int32": 0, "bool": False}
 
 
 class Kind:
@@ -24,7 +24,7 @@ class Kind:
 
     def new(self, shape: Sequence[int], dtype: str, device: Optional[int]) -> Any:
         """An array that holds nothing yet: NaN, 0 or False."""
-        return np.full(tuple(shape), _NOTHING[dtype], dtype=dtype)
+        return np.full(tuple(shape), NOTHING[dtype], dtype=dtype)
 
     def stream(self, device: int) -> Optional[Callable[[], int]]:
         """What says the stream that the library works in now."""
@@ -43,7 +43,7 @@ class CuPy(Kind):
     def new(self, shape: Sequence[int], dtype: str, device: Optional[int]) -> Any:
         cupy = _library("cupy")
         with cupy.cuda.Device(device):
-            return cupy.full(tuple(shape), _NOTHING[dtype], dtype=dtype)
+            return cupy.full(tuple(shape), NOTHING[dtype], dtype=dtype)
 
     def stream(self, device: int) -> Optional[Callable[[], int]]:
         cupy = _library("cupy")
@@ -86,7 +86,7 @@ class Torch(Kind):
     def new(self, shape: Sequence[int], dtype: str, device: Optional[int]) -> Any:
         torch = _library("torch")
         place = "cpu" if device is None else f"cuda:{device}"
-        return torch.full(tuple(shape), _NOTHING[dtype], dtype=getattr(torch, dtype), device=place)
+        return torch.full(tuple(shape), NOTHING[dtype], dtype=getattr(torch, dtype), device=place)
 
     def stream(self, device: int) -> Optional[Callable[[], int]]:
         current = _library("torch").cuda.current_stream
@@ -110,7 +110,7 @@ class Jax(Kind):
             place = next((own for own in jax.devices("gpu") if own.id == device), jax.devices("gpu")[0])
         elif jax.default_backend() != "cpu":
             place = jax.devices("cpu")[0]
-        made = numpy.full(tuple(shape), _NOTHING[dtype], dtype=dtype, device=place).block_until_ready()
+        made = numpy.full(tuple(shape), NOTHING[dtype], dtype=dtype, device=place).block_until_ready()
         if str(made.dtype) != dtype:
             raise Error(
                 f"jax makes no arrays of {dtype} as it is set up", 'jax.config.update("jax_enable_x64", True) lets it'

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Mapping, Tuple
 from . import _core
 from ._arrays import Kind
 from ._errors import Error
+from ._jax import JaxStencil
 from ._programs import Program, Run
 from ._subjects import Subject
 from ._torch import operator
@@ -40,6 +41,19 @@ class Stencil(Subject):
         """
         self._alone()
         return operator(self, self._options, self._core.text)
+
+    @property
+    def jax(self) -> JaxStencil:
+        """The stencil as a function of jax's, which programs that `jax.jit` compiles call, on the CPU and on GPUs:
+
+            smooth = stencilc.load("laplap").stencil.jax
+            f = jax.jit(lambda phi: jax.numpy.nansum(smooth(phi)))
+
+        It takes the fields that are read, in the order declared, then parameters by their names, and gives new arrays, of an `inout` field,
+        too: one, or a tuple of several.
+        """
+        self._alone()
+        return JaxStencil(self, self._core, self._how)
 
     def __call__(self, place: Any = None, /, **given: Any) -> Any:
         """Computes it, and gives its output, or a named tuple of several.

@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterator, List, Mapping, TypeVar
 
 from . import _core
 from ._errors import Diagnostic, Error
+from ._jax import JaxStencil
 from ._programs import Program
 from ._stencils import Stencil
 from ._reports import Testing, Tuning, Verification, reported
@@ -123,6 +124,11 @@ class Text:
     def torch(self) -> Any:
         """See `Stencil.torch`."""
         return self.stencil.torch
+
+    @property
+    def jax(self) -> JaxStencil:
+        """See `Stencil.jax`."""
+        return self.stencil.jax
 
     @property
     def cuda(self) -> str:

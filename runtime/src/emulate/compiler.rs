@@ -53,6 +53,8 @@ pub struct Compiler {
     pub version: String,
     /// Options that it is always given.
     pub(super) options: Vec<String>,
+    /// What [`VARIABLE`] says, if it names this one.
+    pub(super) given: Option<String>,
 }
 
 /// A kernel to be compiled: its name, and a text that defines it.
@@ -118,13 +120,13 @@ impl Compiler {
             let (program, version) = doctor::program(&name).ok_or_else(|| {
                 Error::input(format!("`{name}`, which the variable {VARIABLE} names, is no C++ compiler")).help(remedy)
             })?;
-            return Ok(Self { program, version, options: words.collect() });
+            return Ok(Self { program, version, options: words.collect(), given: Some(given) });
         }
         let (program, version) = NAMES
             .iter()
             .find_map(|name| doctor::program(name))
             .ok_or_else(|| Error::input("there is no C++ compiler on this machine").help(remedy))?;
-        Ok(Self { program, version, options: Vec::new() })
+        Ok(Self { program, version, options: Vec::new(), given: None })
     }
 
     /// Compiles kernels into one library and loads it. The kernels are in the order of the sources.
@@ -181,7 +183,31 @@ impl Compiler {
         if !output.status.success() {
             return Err(self.failure("the kernels", &said, output.status));
         }
-        std::fs::read(&made).map_err(|error| cannot("the compiled kernels cannot be read", &error))
+        std::fs::read(&made)
+            .map_err(|error| self.is_none().unwrap_or_else(|| cannot("the compiled kernels cannot be read", &error)))
+    }
+
+    /// That the variable names what compiles nothing at all, be it for the options that stand there: found out once something has failed.
+    fn is_none(&self) -> Option<Error> {
+        let given = self.given.as_deref()?;
+        let folder = Scratch::new().ok()?;
+        let [file, made] = ["nothing.cpp", "nothing.o"].map(|name| folder.path().join(name));
+        std::fs::write(&file, "int stencilc_nothing() { return 0; }\n").ok()?;
+        let mut command = Command::new(&self.program);
+        command.args(&self.options).arg("-c").arg("-o").arg(&made).arg(&file);
+        command.env("LC_ALL", "C").env("TMPDIR", folder.path()).env_remove("LD_PRELOAD").stdin(Stdio::null());
+        let output = command.output().ok()?;
+        if output.status.success() && made.is_file() {
+            return None;
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.lines().next().map_or_else(|| format!("{}", output.status), str::to_owned);
+        let message = format!("`{given}`, which the variable {VARIABLE} says, compiles no C++: {said}");
+        Some(
+            Error::input(message).help(
+                "give a C++ compiler, with options that it knows; without the variable it is c++, g++ or clang++",
+            ),
+        )
     }
 
     /// What the compiler is told.
@@ -230,6 +256,9 @@ impl Compiler {
     pub(super) fn failure(&self, what: &str, said: &str, status: ExitStatus) -> Error {
         if let Some(why) = trouble(said, status) {
             return cannot(&format!("{what} cannot be compiled"), &why);
+        }
+        if let Some(error) = self.is_none() {
+            return error;
         }
         const LINES: usize = 12;
         let lines: String = said.lines().take(LINES).map(|line| format!("\n    {line}")).collect();

@@ -152,7 +152,7 @@ pub fn check_fortran(name: &str, text: &str) -> Result<Option<String>> {
     if output.status.success() {
         return Ok(Some(version));
     }
-    let compiler = Compiler { program, version, options: Vec::new() };
+    let compiler = Compiler { program, version, options: Vec::new(), given: None };
     let said = String::from_utf8_lossy(&output.stderr);
     Err(compiler.failure(&format!("the module of {name}"), &said, output.status))
 }

@@ -167,7 +167,7 @@ impl Job {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Job::call`] that are about names and shapes.
+    /// Those of [`Job::call`] that are about names, shapes and parameters.
     pub fn lacking(&self, arrays: &Arrays) -> Result<Vec<Lacking>> {
         let (stencil, choices, given) = self.called()?;
         let known = |name: &str| stencil.field_named(name).is_some_and(|id| stencil.fields[id].role.is_written());
@@ -176,6 +176,8 @@ impl Job {
             .find(|name| !known(name))
             .map_or(Ok(()), |name| Err(Error::call(format!("stencil `{}` has no output `{name}`", stencil.name))))?;
         let grid = extents::find(&stencil, given, &|name| arrays.shape(name))?;
+        let params = params(&stencil, choices.precision, grid, &self.settings, 0, &Drawing::Nothing, &mut Vec::new())?;
+        analysis::region(&stencil, choices.precision, grid, None, &params)?;
         let lacks = |field: &&Field| field.role.is_written() && arrays.written().all(|own| own != field.name);
         let fields = stencil.fields.iter().map(|(_, field)| field).filter(lacks);
         Ok(fields

@@ -37,19 +37,28 @@ pub(super) enum Content {
     Any(Array),
 }
 
-/// An array, and the name that says what it is.
-pub(super) struct Named {
-    pub name: String,
+/// An array, its name, and what that says that it is.
+pub(super) struct Named<'a> {
+    pub name: &'a str,
+    pub key: Key<'a>,
     pub content: Content,
 }
 
+/// What names of arrays are, and something more of it.
+macro_rules! how {
+    ($more:literal) => {
+        concat!(
+            "a map is called `edge.nodes -> node`, a field `x on node` or `sign on cell.edges`, the size of a set `set node`",
+            $more
+        )
+    };
+}
+
 /// What names of arrays are, for those who write files.
-pub(super) const HOW: &str = "a map is called `edge.nodes -> node`, a field `x on node` or `sign on cell.edges`, the size of a set \
-                   `set node`, as in `numpy.savez('mesh.npz', **{'edge.nodes -> node': nodes, 'x on node': x})`";
+pub(super) const HOW: &str = how!(", as in `numpy.savez('mesh.npz', **{'edge.nodes -> node': nodes, 'x on node': x})`");
 
 /// The same for those who have arrays in memory.
-const HOW_IN_MEMORY: &str =
-    "a map is called `edge.nodes -> node`, a field `x on node` or `sign on cell.edges`, the size of a set `set node`";
+const HOW_IN_MEMORY: &str = how!("");
 
 impl Mesh {
     /// A mesh of arrays in memory, whose names say what they are: `edge.nodes -> node` of shape (edges, slots), -1 where there is
@@ -72,9 +81,11 @@ impl Mesh {
             Some(help) if help.contains("numpy") => error.help(HOW_IN_MEMORY),
             _ => error,
         };
-        let named = arrays.into_iter().map(|(name, array)| {
+        let (names, arrays): (Vec<String>, Vec<Array>) = arrays.into_iter().unzip();
+        let named = names.iter().zip(arrays).map(|(name, array)| {
             array.check(&format!("the array `{}`", name.escape_debug()))?;
-            let content = match (Key::new(&name)?, array.data) {
+            let key = Key::new(name)?;
+            let content = match (key, array.data) {
                 (Key::Field { .. }, data) => Content::Any(Array { shape: array.shape, data }),
                 (Key::Set(_) | Key::Map { .. }, Data::I32(numbers)) => {
                     let numbers = numbers.into_iter().map(i64::from).collect();
@@ -87,14 +98,13 @@ impl Mesh {
                     )));
                 }
             };
-            Ok(Named { name, content })
+            Ok(Named { name, key, content })
         });
         let mesh = named.collect::<Result<Vec<_>>>().and_then(|named| {
             if named.is_empty() {
                 return Err(Error::input("no array is given, of which a mesh would be made").help(HOW_IN_MEMORY));
             }
-            let keys =
-                named.iter().map(|own| Ok((own.name.as_str(), Key::new(&own.name)?))).collect::<Result<Vec<_>>>()?;
+            let keys: Vec<(&str, Key)> = named.iter().map(|own| (own.name, own.key)).collect();
             check_maps_known(&keys)?;
             let mesh = made(named)?;
             mesh.check()?;
@@ -112,8 +122,8 @@ impl Mesh {
 /// A mesh of such arrays, which is not checked yet.
 pub(super) fn made(arrays: Vec<Named>) -> Result<Mesh> {
     let mut sets = Vec::new();
-    for Named { name, content } in &arrays {
-        match (Key::new(name)?, content) {
+    for Named { name, key, content } in &arrays {
+        match (*key, content) {
             (Key::Set(set), Content::Whole(array)) => say(&mut sets, set, Some(size_said(array, name)?), name)?,
             (Key::Map { from, to, .. }, Content::Whole(_)) => {
                 say(&mut sets, from, None, name)?;
@@ -126,8 +136,8 @@ pub(super) fn made(arrays: Vec<Named>) -> Result<Mesh> {
         }
     }
     let mut tables = Vec::new();
-    for Named { name, content } in &arrays {
-        match (Key::new(name)?, content) {
+    for Named { name, key, content } in &arrays {
+        match (*key, content) {
             (key @ Key::Map { from, .. }, Content::Whole(array)) => {
                 let arity = arity(&array.shape, name)?;
                 say(&mut sets, from, array.shape.first().copied(), name)?;
@@ -149,9 +159,9 @@ pub(super) fn made(arrays: Vec<Named>) -> Result<Mesh> {
     for (key, arity, array) in tables {
         add_map(&mut mesh, key, arity, array)?;
     }
-    for Named { name, content } in arrays {
-        if let (key @ Key::Field { .. }, Content::Any(array)) = (Key::new(&name)?, content) {
-            add_field(&mut mesh, &name, key, array)?;
+    for Named { name, key, content } in arrays {
+        if let (Key::Field { .. }, Content::Any(array)) = (key, content) {
+            add_field(&mut mesh, name, key, array)?;
         }
     }
     Ok(mesh)

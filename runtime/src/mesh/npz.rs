@@ -27,7 +27,7 @@ pub(super) fn read(file: impl Read + Seek) -> Result<Mesh> {
     let keys = names.iter().map(|name| Key::new(name).map(|key| (name.as_str(), key))).collect::<Result<Vec<_>>>()?;
     check_maps_known(&keys)?;
     check_memory(&mut archive, &keys)?;
-    let mut read = |(name, key): (_, Key)| {
+    let mut read = |(name, key)| {
         let content = match key {
             Key::Set(_) => Content::Whole(archive.whole(name)?),
             Key::Map { .. } => {
@@ -37,7 +37,7 @@ pub(super) fn read(file: impl Read + Seek) -> Result<Mesh> {
                 Content::Any(archive.array(name).map_err(|error| about_rows(error, "fill the shorter ones"))?)
             }
         };
-        Ok(Named { name: name.to_owned(), content })
+        Ok(Named { name, key, content })
     };
     made(keys.iter().copied().map(&mut read).collect::<Result<_>>()?)
 }

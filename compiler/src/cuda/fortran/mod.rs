@@ -166,7 +166,9 @@ pub fn fortran(
             Meaning::Param(id) => {
                 let param = &stencil.params[id];
                 let name = names.of(Scope::Parameter, &own.name, &param.name);
-                let number = number(name, param, own, defaults.get(&param.name).copied());
+                let default = defaults.get(&param.name).copied();
+                written(param, own, default)?;
+                let number = number(name, param, own, default);
                 let c_type = if param.kind == Kind::Bool { "integer(c_int)" } else { number.c_type };
                 members
                     .push(Member { declared: format!("{c_type} :: {}", number.name), meaning: number.meaning.clone() });
@@ -275,6 +277,22 @@ fn array(name: String, field: &ir::Field, precision: Precision, is_written: bool
         first,
         meaning,
         name,
+    }
+}
+
+/// Refuses a value that no number of Fortran is written as.
+fn written(param: &Param, own: &Parameter, default: Option<Value>) -> Result<(), Refusal> {
+    match default {
+        Some(Value::Real(value))
+            if !(if own.c_type == "float" { f64::from(value as f32) } else { value }).is_finite() =>
+        {
+            Err(Refusal::new(format!(
+                "the parameter `{}` is {value:?} unless it is given, which is not finite",
+                param.name
+            ))
+            .help("give it a number in the stencil, such as 0.5; or none, so that callers have to"))
+        }
+        _ => Ok(()),
     }
 }
 
