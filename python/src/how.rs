@@ -18,6 +18,8 @@ pub struct How {
     pub levels: Option<usize>,
     /// On how many devices.
     gpus: Option<usize>,
+    /// Whether the processes that were started together compute it together.
+    pub processes: bool,
     /// Whether what was tuned is not taken.
     pub untuned: bool,
     seed: u64,
@@ -82,6 +84,7 @@ impl How {
                 self.gpus = Some(number.ok_or_else(|| no_value(&help))?);
             }
             "levels" => self.levels = Some(value.extract().map_err(|_| no_value("a number of levels"))?),
+            "processes" => self.processes = value.extract().map_err(|_| no_value("True or False"))?,
             "untuned" => self.untuned = value.extract().map_err(|_| no_value("True or False"))?,
             "seed" => self.seed = value.extract().map_err(|_| no_value("a whole number from 0 on"))?,
             "cast" => self.cast = value.extract().map_err(|_| no_value("True or False"))?,

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use stencilc_compiler::ir::{Precision, Stored};
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::job::{Elsewhere, Job, Ready};
+use stencilc_runtime::ranks::mpi;
 use stencilc_runtime::{Array, Data, Device, Element, checkpoint};
 
 /// A program, or a stencil as one, that was started.
@@ -27,6 +28,11 @@ pub struct Run {
     /// What there is to note, such as that what was tuned is taken.
     #[pyo3(get)]
     notes: Vec<String>,
+    /// Which of the processes that compute it together this one is, and how many there are.
+    #[pyo3(get)]
+    rank: usize,
+    #[pyo3(get)]
+    ranks: usize,
 }
 
 /// Checks all that it is given, compiles what is needed, and brings the fields to the device.
@@ -71,7 +77,11 @@ pub fn start(
         if let Some(domain) = domain_of(py, domain, how.levels)? {
             job = job.on(domain);
         }
+        let ranks = if how.processes { apart(py, mpi::shared)? } else { None };
+        let [rank, count] = ranks.as_ref().map_or([0, 1], |own| [own.rank(), own.ranks()]);
         let device = Device::choose(how.device).0;
+        let here = ranks.as_ref().map_or(Ok(device), |own| own.device(device)).map_err(|error| raised(py, &error))?;
+        job = ranks.into_iter().fold(job, Job::ranks);
         job = job.device(device);
         let (source, untuned) = (Arc::clone(&own.source), how.untuned);
         let notes = Arc::new(Mutex::new(Vec::new()));
@@ -92,7 +102,7 @@ pub fn start(
             Ok((run, outputs))
         })?;
         let notes = std::mem::take(&mut *locked(&notes));
-        Ok(Run { run, outputs, device: device.to_string(), notes })
+        Ok(Run { run, outputs, device: here.to_string(), notes, rank, ranks: count })
     })
 }
 
@@ -161,6 +171,8 @@ impl Run {
         level: Option<usize>,
         path: Option<PathBuf>,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        // All of several processes bring together what is drawn.
+        let path = path.filter(|_| self.rank == 0);
         let png = apart(py, || self.run.ask(move |run| stencilc::pictures::png(run, &name, level, path.as_deref())))?;
         Ok(PyBytes::new(py, &png))
     }

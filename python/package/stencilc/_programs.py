@@ -68,6 +68,16 @@ class Run:
         return [noted(own) for own in self._core.notes]
 
     @property
+    def rank(self) -> int:
+        """Which of the processes that compute it together this one is, from 0."""
+        return self._core.rank
+
+    @property
+    def ranks(self) -> int:
+        """How many processes compute it together: 1 but with `using(processes=True)`."""
+        return self._core.ranks
+
+    @property
     def outputs(self) -> List[str]:
         """The names of the fields and numbers that are written."""
         return self._core.outputs

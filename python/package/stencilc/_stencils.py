@@ -97,6 +97,11 @@ class Stencil(Subject):
 
     def _alone(self) -> None:
         """A call computes on arrays of one device."""
+        if self._options.get("processes"):
+            raise Error(
+                f"`processes` is for what is started, and `{self.name}` is called on arrays of one process",
+                "start it, `.start(...)`, or a program that calls it; or leave `processes` out",
+            )
         if self._options.get("gpus", 1) != 1:
             raise Error(
                 f"`gpus` is for what is started, and `{self.name}` is called on arrays of one device",

@@ -80,8 +80,9 @@ class Subject:
 
         `device` is "cpu" (the interpreter), "native" or "emulate" (kernels on the CPU, compiled by a C++ compiler), "cuda" or
         "cuda:1"; `precision` "f32" or "f64", where no array decides it; `dims` says what a DataArray's dimensions are called, as
-        `dict(i="lon", j="lat", k="level")`. `levels`, `draw`, `seed`, `cast` and `gpus` are for what is started; `gpus` says on how many
-        GPUs it runs, from that of `device` on, or in how many parts on the CPU: the bits are the same. What `tune` has found is taken, unless `untuned=True`. All others choose the kernel, as
+        `dict(i="lon", j="lat", k="level")`. `levels`, `draw`, `seed`, `cast`, `gpus` and `processes` are for what is started; `gpus` says on how many
+        GPUs it runs, from that of `device` on, or in how many parts on the CPU, and with `processes=True` those that `mpirun` or `srun` has started
+        compute it together: the bits are the same. What `tune` has found is taken, unless `untuned=True`. All others choose the kernel, as
         the options of `stencilc run` do: `using(access="tile", tile=(2, 4), block=(128, 2, 1))`.
         """
         return type(self)(self._core, {**self._options, **options})
@@ -123,6 +124,8 @@ class Subject:
 
     def _chosen(self, place: Place, options: Mapping[str, Any]) -> List[str]:
         """Options of what is done with kernels, as the command line takes them, and those that `using` has chosen."""
+        if self._options.get("processes"):
+            raise Error("`processes` is for what is started", "leave it out: kernels are verified and tuned in one process")
         if self._options.get("gpus", 1) != 1:
             raise Error("`gpus` is for what is started", "leave it out: kernels are verified and tuned on one device")
         used = self._used("device", "precision", "levels", "seed")
