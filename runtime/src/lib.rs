@@ -31,7 +31,7 @@ pub mod machine;
 pub mod measure;
 pub mod memory;
 pub mod mesh;
-mod moving;
+pub mod moving;
 pub mod npy;
 pub mod nvrtc;
 pub mod pack;

@@ -12,11 +12,19 @@ use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{Field, FieldId, Handle, Levels, Place, Precision, Role, Stencil, VariableId};
 use stencilc_compiler::program::{Source, Stage, Staged};
 
+/// The advice where no number would be right.
+const IMPOSSIBLE: &str = "no number leads to levels that there are wherever it is looked at: guard the read, as in `if k > 0 { ... } else { ... }`, or give a grid with more levels";
+
+/// Whether an error says that no number of a field would be right.
+pub fn is_impossible(error: &Error) -> bool {
+    error.help.as_deref() == Some(IMPOSSIBLE)
+}
+
 /// What is wrong with a number that says a level: it leads to none. `places` are those of the number.
 pub fn no_such_level(name: &str, number: i64, places: &[String], read: &str, allowed: &Allowed) -> Error {
     let what = format!("`{name}` is {number} at {}: `{read}` has no such level", places.join(", "));
     Error::input(what).help(match allowed.low > allowed.high {
-        true => "no number leads to a level there: guard the read, as in `if k > 0 { ... } else { ... }`".to_owned(),
+        true => IMPOSSIBLE.to_owned(),
         false => format!(
             "there it may be {} to {}; where nothing is meant to be read on another level, it is 0",
             allowed.low, allowed.high
@@ -34,6 +42,8 @@ struct Looked<'a> {
     numbers: &'a [i32],
     /// With the halo, as the region is.
     grid: Grid,
+    /// The same without it.
+    domain: Grid,
     /// Cells of the halo before the first along each axis.
     before: [usize; 3],
     adjacency: Option<&'a Adjacency>,
@@ -91,7 +101,10 @@ impl Looked<'_> {
             all.push(match self.grid.form {
                 Form::Rows => {
                     let (i, j) = (column % self.grid.ni, column / self.grid.ni);
-                    format!("(i, j) = ({}, {})", from(i, GridAxis::I), from(j, GridAxis::J))
+                    let (i, j) = (from(i, GridAxis::I), from(j, GridAxis::J));
+                    let is_beyond = |at: i64, n: usize| !(0..n as i64).contains(&at);
+                    let is_outside = is_beyond(i, self.domain.ni) || is_beyond(j, self.domain.nj);
+                    format!("(i, j) = ({i}, {j}){}", if is_outside { ", beyond an edge" } else { "" })
                 }
                 Form::Cells => format!("cell {column}"),
             });
@@ -136,7 +149,7 @@ pub fn check(
         let Some(Data::I32(numbers)) = data(field) else { continue };
         let Field { name, place, .. } = &stencil.fields[field];
         let place = *place;
-        let looked = Looked { name, place, numbers: &numbers, grid, before: [0; 3], adjacency, region };
+        let looked = Looked { name, place, numbers: &numbers, grid, domain: grid, before: [0; 3], adjacency, region };
         let mut own = stands.iter().filter(|(stand, _)| stand.field == field);
         looked.check(&mut own, |read| &stencil.fields[read].name)?;
     }
@@ -166,9 +179,21 @@ impl Problem {
                 fit(numbers, plane, own.map(|(stand, allowed)| (stand.level.unwrap_or(0), *allowed)));
             }
         }
-        let data = |field: FieldId| self.inputs[field.index()].clone();
-        check(&self.stencil, &stands, (self.grid, self.adjacency.as_deref(), &self.region), data)
+        let Problem { stencil, grid, adjacency, region, drawn, inputs, .. } = &*self;
+        for field in fields(&stands) {
+            let own = stands.iter().filter(|(stand, _)| stand.field == field);
+            let own = own.map(|(stand, allowed)| (stand.clone(), *allowed)).collect();
+            let data = |_| inputs[field.index()].clone();
+            check(stencil, &own, (*grid, adjacency.as_deref(), region), data)
+                .map_err(|error| of_drawn(error, drawn, &stencil.fields[field].name))?;
+        }
+        Ok(())
     }
+}
+
+/// What is wrong with a number, if it is one of a field that may have been drawn: the nearest level was not enough.
+pub fn of_drawn(error: Error, drawn: &[String], name: &str) -> Error {
+    if drawn.iter().any(|own| own == name) { error.help(IMPOSSIBLE) } else { error }
 }
 
 /// The calls of a program that read levels by the numbers of a variable, and as which field.
@@ -221,6 +246,7 @@ pub fn check_variable(staged: &Staged, adjacency: Option<&Adjacency>, variable: 
             place: own.place,
             numbers,
             grid: staged.grid,
+            domain: staged.domain,
             before,
             adjacency,
             region: &stage.region,

@@ -87,7 +87,8 @@ impl ProgramProblem {
             if outer.drawn.contains(&staged.program.variables[variable].name) {
                 moving::fit_variable(&staged, variable, data);
             }
-            moving::check_variable(&staged, adjacency.as_deref(), variable, data)?;
+            moving::check_variable(&staged, adjacency.as_deref(), variable, data)
+                .map_err(|error| moving::of_drawn(error, &outer.drawn, &staged.program.variables[variable].name))?;
         }
         Ok(Self { staged, outer: Arc::new(outer), adjacency, levels_said })
     }

@@ -229,6 +229,41 @@ impl<R: Real> Value<R> {
         self.levels.as_ref().is_none_or(|levels| levels[number])
     }
 
+    /// A field's number so many levels away, and as many more as a number of another field says; of what lies beyond its levels, the nearest.
+    /// That there is such a level is no matter of which levels are computed.
+    pub fn on_level(self, domain: Domain<'_>, by: i64, more: &Value<R>) -> Value<R> {
+        let Cells::Int(more_cells) = &more.cells else { return self };
+        let (columns, before) = (domain.columns(), domain.margin[2] as i64);
+        let count = self.levels.as_ref().map_or(0, |levels| levels.iter().filter(|&&there| there).count()) as i64;
+        let from = |at: usize| {
+            let level = (at / columns) as i64 - before + i64::from(more_cells[at].wrapping_add(by as i32));
+            (level.clamp(0, count - 1) + before) as usize * columns + at % columns
+        };
+        fn gathered<T: Copy>(cells: &[T], from: impl Fn(usize) -> usize) -> Rc<[T]> {
+            (0..cells.len()).map(|at| cells[from(at)]).collect()
+        }
+        let cells = match &self.cells {
+            Cells::Real(cells) => Cells::Real(gathered(cells, from)),
+            Cells::Int(cells) => Cells::Int(gathered(cells, from)),
+            Cells::Bool(cells) => Cells::Bool(gathered(cells, from)),
+        };
+        let mut reach = self.reach;
+        for axis in 0..3 {
+            reach[axis] = reach[axis].max(more.reach[axis]);
+        }
+        Value {
+            cells,
+            columns: both(&self.columns, &more.columns),
+            levels: more.levels.clone(),
+            range: joined(self.range, more.range),
+            reach,
+            decided: None,
+            factors: None,
+            written: None,
+            ..self
+        }
+    }
+
     fn shifted(self, domain: Domain<'_>, by: [i64; 3]) -> Value<R> {
         let cells = match &self.cells {
             Cells::Real(cells) => Cells::Real(domain.shifted(cells, by)),
