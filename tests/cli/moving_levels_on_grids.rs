@@ -99,6 +99,18 @@ fn levels_that_there_are_not_are_told() {
     folder.done(&format!("{run} --program p --in n=ends.npy"));
 }
 
+/// The example of the reference does what its test says.
+#[test]
+fn the_example_of_the_reference_is_right() {
+    let text = include_str!("../../docs/language.md");
+    let section = text.split("\n## Levels that are data\n").nth(1).unwrap();
+    let folder = Folder::new();
+    fs::write(folder.path("example.stn"), section.split("```").nth(1).unwrap()).unwrap();
+    folder.done("test example.stn");
+    folder.done("test example.stn --precision f32");
+    folder.done("verify example.stn --grid 9x5x6 --device emulate");
+}
+
 /// Kernels of every storage and strategy, where there is one.
 #[test]
 fn kernels_read_what_the_interpreter_reads() {

@@ -7,7 +7,7 @@
 
 use super::numbers::Numbers;
 use super::region::{self, Known, There, Wrong};
-use super::{Loop, Stage, Staged, Step, Times, halo, narrowing};
+use super::{Loop, Stage, Staged, Step, Times, halo, narrowing, shared};
 use crate::analysis::levels::{self, check_bounds, depend_on_params};
 use crate::analysis::moving::allowed_on_grid;
 use crate::diagnostic::Refusal;
@@ -221,10 +221,11 @@ impl<'a> Stager<'a> {
                 let is_whole = region == self.staged.inner();
                 let (stencil, params, call) = (stencil.clone(), params.clone(), call.clone());
                 let (carry, wraps, changes) = (Vec::new(), false, self.changes(&call));
+                // What lies beyond an edge is no level that data may say.
                 let levels: Vec<Range<usize>> = (stencil.fields.iter().zip(&there))
-                    .map(|((_, field), there)| match there {
-                        Some(there) => there.along(GridAxis::K).clone(),
-                        None => 0..field.place.levels.count(self.staged.grid.nk),
+                    .map(|((_, field), there)| {
+                        let [.., inner] = self.staged.inner_of(field.place);
+                        there.as_ref().map_or(inner.clone(), |there| shared(&inner, there.along(GridAxis::K)))
                     })
                     .collect();
                 let known = levels::Known::new(&stencil, self.staged.precision, self.staged.grid.nk, &params);

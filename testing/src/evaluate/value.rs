@@ -235,15 +235,15 @@ impl<R: Real> Value<R> {
         let Cells::Int(more_cells) = &more.cells else { return self };
         let (columns, before) = (domain.columns(), domain.margin[2] as i64);
         let count = self.levels.as_ref().map_or(0, |levels| levels.iter().filter(|&&there| there).count()) as i64;
-        let from = |at: usize| {
-            let level = (at / columns) as i64 - before + i64::from(more_cells[at].wrapping_add(by as i32));
-            (level.clamp(0, count - 1) + before) as usize * columns + at % columns
-        };
+        let level = |at: usize| (at / columns) as i64 - before + i64::from(more_cells[at].wrapping_add(by as i32));
+        let from = |at: usize| (level(at).clamp(0, count - 1) + before) as usize * columns + at % columns;
+        // Where a number leads to no level nobody looks: it is as wrong as it can be.
+        let real = |at: usize, x: R| if (0..count).contains(&level(at)) { x } else { R::of(f64::NAN) };
         fn gathered<T: Copy>(cells: &[T], from: impl Fn(usize) -> usize) -> Rc<[T]> {
             (0..cells.len()).map(|at| cells[from(at)]).collect()
         }
         let cells = match &self.cells {
-            Cells::Real(cells) => Cells::Real(gathered(cells, from)),
+            Cells::Real(cells) => Cells::Real((0..cells.len()).map(|at| real(at, cells[from(at)])).collect()),
             Cells::Int(cells) => Cells::Int(gathered(cells, from)),
             Cells::Bool(cells) => Cells::Bool(gathered(cells, from)),
         };
