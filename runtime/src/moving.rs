@@ -25,6 +25,7 @@ pub fn no_such_level(name: &str, number: i64, places: &[String], read: &str, all
     let what = format!("`{name}` is {number} at {}: `{read}` has no such level", places.join(", "));
     Error::input(what).help(match allowed.low > allowed.high {
         true => IMPOSSIBLE.to_owned(),
+        false if allowed.low == allowed.high => format!("there no number but {} leads to a level", allowed.low),
         false => format!(
             "there it may be {} to {}; where nothing is meant to be read on another level, it is 0",
             allowed.low, allowed.high
