@@ -247,10 +247,7 @@ impl<R: Real> Value<R> {
             Cells::Int(cells) => Cells::Int(gathered(cells, from)),
             Cells::Bool(cells) => Cells::Bool(gathered(cells, from)),
         };
-        let mut reach = self.reach;
-        for axis in 0..3 {
-            reach[axis] = reach[axis].max(more.reach[axis]);
-        }
+        let reach = [0, 1, 2].map(|axis| self.reach[axis].max(more.reach[axis]));
         Value {
             cells,
             columns: both(&self.columns, &more.columns),
