@@ -386,3 +386,42 @@ fn what_cannot_be_lent_is_told() {
     all.push(told(Job::new(&Source::new("half.stn", over), None).unwrap().call(Arrays::default())));
     insta::assert_snapshot!(all.join("\n"));
 }
+
+/// Numbers that say levels are looked at each time that a call is run, and whenever a field is put.
+#[test]
+fn levels_that_lent_numbers_say_are_looked_at() {
+    let text = "stencil s { in a; in n: int; out b; b = a[k + n] - a[i-1, k + n[i-1]] }";
+    let job = || Job::new(&Source::new("s.stn", text), None).unwrap();
+    let a: Vec<f64> = (0..24).map(|at| f64::from(at * at)).collect();
+    let fine: Vec<i32> = (0..24).map(|at| [1, 0, 1, -1][at as usize / 6 % 4]).collect();
+    let wrong: Vec<i32> = fine.iter().enumerate().map(|(at, &own)| if at == 20 { 3 } else { own }).collect();
+    let shape = [4, 2, 3];
+    let told =
+        |error: Error| assert!(error.message.contains("`n` is 3 at (i, j) = (2, 0), level 3"), "{}", error.message);
+    for device in [Device::Cpu, Device::Emulate, Device::Native] {
+        let run = |numbers: &[i32]| {
+            let mut b = vec![0.0; 24];
+            let arrays = Arrays::default()
+                .read("a", Lent::read(&a, &shape).unwrap())
+                .read("n", Lent::read(numbers, &shape).unwrap())
+                .write("b", Lent::write(&mut b, &shape).unwrap());
+            job().device(device).call(arrays).unwrap().run().map(|()| b)
+        };
+        told(run(&wrong).unwrap_err());
+        let found = run(&fine).unwrap();
+        let at = |i: usize, j: usize, k: usize| {
+            let from = (k * 2 + j) * 3 + i;
+            a[((k as i32 + fine[from]) as usize * 2 + j) * 3 + i]
+        };
+        assert_eq!(found[(3 * 2 + 1) * 3 + 2], at(2, 1, 3) - at(1, 1, 3));
+    }
+    let array = |numbers: &[i32]| Array { shape: shape.to_vec(), data: Data::I32(numbers.to_vec()) };
+    let given = Array { shape: shape.to_vec(), data: Data::F64(a.clone()) };
+    let start =
+        |numbers: &[i32]| job().array("a", given.clone()).array("n", array(numbers)).device(Device::Cpu).start();
+    told(start(&wrong).err().unwrap());
+    let mut run = start(&fine).unwrap();
+    told(run.put("n", &array(&wrong)).unwrap_err());
+    run.put("n", &array(&fine)).unwrap();
+    run.finish().unwrap();
+}

@@ -16,6 +16,7 @@ mod mesh_commands;
 mod mesh_kernels;
 mod mesh_places;
 mod moving_levels;
+mod moving_levels_on_grids;
 mod new;
 mod over_mesh;
 mod picture;

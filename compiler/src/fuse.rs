@@ -8,6 +8,7 @@
 //! axis is a circle for all that is read, or where nobody looks beyond the edge. A stencil with a sweep is none of these: its
 //! values depend on each other.
 
+use crate::analysis::moving::read_where_data_says;
 use crate::ir::program::FieldBinding;
 use crate::ir::{
     Arena, Body, Def, DefId, Field, FieldId, Handle, Node, NodeId, Origin, Path, Precision, Role, Stencil, Store,
@@ -41,7 +42,14 @@ impl Fusion {
         Self { stencil, precision, values: BTreeMap::new(), inputs: BTreeMap::new() }
     }
 
-    /// Adds a call of a stencil, which is prepared and has no parameters, with these variables for its fields.
+    /// Whether a call can be added: what it reads on levels that are data is whole then, so it is no result of a call before.
+    pub fn takes(&self, own: &Stencil, fields: &[FieldBinding]) -> bool {
+        let is_result = |variable: VariableId| matches!(self.values.get(&variable), Some(Value::Result(..)));
+        let mut moved = read_where_data_says(own).into_iter().filter_map(|field| fields[field.index()].read);
+        !moved.any(is_result)
+    }
+
+    /// Adds a call of a stencil that it [takes](Self::takes), which is prepared and has no parameters, with these variables for its fields.
     pub fn call(&mut self, own: &Stencil, fields: &[FieldBinding]) {
         let mut reads: Vec<Option<Value>> = Vec::new();
         for ((_, field), binding) in own.fields.iter().zip(fields) {
@@ -51,9 +59,9 @@ impl Fusion {
         let first = whole.defs.len();
         let rewritten = |body: &Body| {
             body.map_nodes(|node| match node {
-                Node::Read { field, path, .. } => match &reads[field.index()] {
+                Node::Read { field, path, part, by } => match &reads[field.index()] {
                     Some(Value::Result(def, _)) => Node::Use { def: *def, path: path.clone() },
-                    Some(Value::Field(field)) => Node::Read { field: *field, path: path.clone(), part: 0, by: None },
+                    Some(Value::Field(field)) => Node::Read { field: *field, path: path.clone(), part: *part, by: *by },
                     None => node.clone(),
                 },
                 Node::Use { def, path } => Node::Use { def: DefId::new(first + def.index()), path: path.clone() },

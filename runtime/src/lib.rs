@@ -31,6 +31,7 @@ pub mod machine;
 pub mod measure;
 pub mod memory;
 pub mod mesh;
+pub mod moving;
 pub mod npy;
 pub mod nvrtc;
 pub mod pack;

@@ -95,7 +95,7 @@ impl Problem {
     ///
     /// # Errors
     /// Names that do not exist, arrays of the wrong shape or type, a grid that is missing, too small or too large,
-    /// parameters without a value.
+    /// parameters without a value, numbers that say levels which are not there.
     pub fn new(request: Request) -> Result<Problem> {
         let Request { precision, settings, seed, cast, drawing, .. } = request;
         let stencil = prepare(request.stencil, precision, request.contract);
@@ -144,7 +144,10 @@ impl Problem {
             });
             inputs.push(input);
         }
-        Ok(Problem { stencil, precision, grid, adjacency, region, sharing: None, params, inputs, outputs, drawn })
+        let mut own =
+            Problem { stencil, precision, grid, adjacency, region, sharing: None, params, inputs, outputs, drawn };
+        own.look_at_levels()?;
+        Ok(own)
     }
 }
 

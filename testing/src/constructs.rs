@@ -232,9 +232,10 @@ impl Constructs {
     /// What stands in brackets: an axis and what is added, or the number of a part.
     fn index(&mut self, file: &File, part: ExprId) {
         let mut first = part;
-        let mut by_name = false;
+        let (mut by_name, mut is_moved) = (false, false);
         while let Expr::Infix(Infix::Arithmetic(_), left, right) = &file.exprs[first] {
             by_name |= matches!(file.exprs[*right], Expr::Name(_));
+            is_moved |= matches!(file.exprs[*right], Expr::Index(..));
             first = *left;
         }
         match &file.exprs[first] {
@@ -242,6 +243,9 @@ impl Constructs {
                 self.meet(format!("a[{axis}+1]"));
                 if by_name {
                     self.meet("a[i+n]");
+                }
+                if is_moved {
+                    self.meet("a[k+n[i+1]]");
                 }
             }
             _ => {

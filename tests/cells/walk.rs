@@ -70,10 +70,11 @@ impl Walker<'_> {
             Node::Param(param) => self.params[param.index()].rounded(self.precision),
             Node::Level => Value::Int(level as i32),
             Node::LevelCount => Value::Int(self.nk as i32),
-            Node::Read { field, path, .. } => {
+            Node::Read { field, path, by, .. } => {
+                let more = by.map_or(0, |by| i64::from(self.value(body, by, cell, level).int()));
                 let declared = &self.stencil.fields[*field];
                 let data = self.inputs[field.index()].as_ref().expect("what is read has an array");
-                let level = level + i64::from(path.levels());
+                let level = level + i64::from(path.levels()) + more;
                 let plane = match declared.place.levels {
                     Levels::None => 0,
                     levels => {

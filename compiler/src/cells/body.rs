@@ -46,7 +46,7 @@ pub(super) fn loaded_ahead(plan: &Plan, phase: &Phase) -> Ahead {
     }
     for (body, Item { at, contexts, .. }) in phase.bodies() {
         for ((_, node), context) in body.iter().zip(contexts) {
-            let (Node::Read { field, path, .. }, Some(_)) = (node, context) else { continue };
+            let (Node::Read { field, path, by: None, .. }, Some(_)) = (node, context) else { continue };
             let path = plan.path_classes.join(at, path);
             let own = &plan.stencil.fields[*field];
             let is_own = path.clone().without_levels().is_here() && own.place.levels != Levels::None;
@@ -193,10 +193,10 @@ impl<'a> Writer<'a> {
             (false, Levels::Full | Levels::Interfaces) => Some(first),
             (false, Levels::None) => Some(self.own.and(first, is_first_level)),
         };
-        let site = Site { field, path: item.at.clone(), written: true };
+        let site = Site { field, path: item.at.clone(), written: true, is_moved: false };
         self.own.when_if(one_thread, |own| {
             let element = frame.element(own, field, true, index);
-            let condition = checked::condition(frame, own, self.cell, self.sites, site, index);
+            let condition = checked::condition(frame, own, self.cell, self.sites, site, (index, None));
             own.when_if(condition, |own| own.store(target, element, value));
         });
     }
@@ -341,7 +341,13 @@ impl<'a> Writer<'a> {
             Node::Param(param) => frame.params[param],
             Node::Level => self.own.term(self.cell.k.plus(at.levels())),
             Node::LevelCount => frame.sizes.level_count,
-            Node::Read { field, path, .. } => self.read(*field, &frame.plan.path_classes.join(at, path), sure),
+            Node::Read { field, path, by, .. } => {
+                let at = frame.plan.path_classes.join(at, path);
+                match by {
+                    None => self.read(*field, &at, sure),
+                    Some(by) => self.read_moved(*field, &at, values[by.index()]),
+                }
+            }
             Node::Use { def, path } => self.values[&(*def, frame.plan.path_classes.join(at, path))],
             _ => {
                 // What decides levels is the language's own, or a kernel might look for levels that do not exist.
@@ -364,13 +370,27 @@ impl<'a> Writer<'a> {
             let index = frame.index(self.own, self.cell, field, at, sure);
             let element = frame.element(self.own, field, false, index);
             let loaded = self.own.load(frame.inputs[&field], element);
-            let site = Site { field, path: at.clone(), written: false };
-            match checked::condition(frame, self.own, self.cell, self.sites, site, index) {
+            let site = Site { field, path: at.clone(), written: false, is_moved: false };
+            match checked::condition(frame, self.own, self.cell, self.sites, site, (index, None)) {
                 None => loaded,
                 Some(condition) => self.own.term(condition.picks(loaded, 0)),
             }
         });
         self.scalar(plan.choices.math).read(self.own, element, plan.stencil.fields[field].stored)
+    }
+
+    /// The same on a level that is data: whatever a strategy loads by itself, it is none of that.
+    fn read_moved(&mut self, field: FieldId, at: &Path, by: ValueId) -> ValueId {
+        let (frame, plan) = (self.frame, self.frame.plan);
+        let own = &plan.stencil.fields[field];
+        let [index, level] = frame.index_moved(self.own, self.cell, field, at, by);
+        let element = frame.element(self.own, field, false, index);
+        let mut loaded = self.own.load(frame.inputs[&field], element);
+        let site = Site { field, path: at.clone(), written: false, is_moved: true };
+        if let Some(is_right) = checked::condition(frame, self.own, self.cell, self.sites, site, (index, Some(level))) {
+            loaded = self.own.term(is_right.picks(loaded, 0));
+        }
+        self.scalar(plan.choices.math).read(self.own, loaded, own.stored)
     }
 }
 

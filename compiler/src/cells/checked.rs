@@ -27,6 +27,8 @@ pub struct Site {
     pub path: Path,
     /// Whether it is written.
     pub written: bool,
+    /// Whether data says on which level.
+    pub is_moved: bool,
 }
 
 /// The columns of places in a plane are numbered with room between the rows, so that a step out of a row does not lead to
@@ -63,15 +65,15 @@ pub fn columns(plan: &Plan, known_grid: &KnownGrid) -> Vec<i32> {
     columns
 }
 
-/// The condition under which `index` is the element of a field that a site touches, seen from a cell. Nothing if the kernel is none that
-/// is checked.
+/// The condition under which an index is the element of a field that a site touches, seen from a cell; on a level that is data, which is
+/// given. Nothing if the kernel is none that is checked.
 pub(super) fn condition(
     frame: &Frame,
     own: &mut Builder,
     cell: Cell,
     sites: &mut Vec<Site>,
     site: Site,
-    index: ValueId,
+    (index, level): (ValueId, Option<ValueId>),
 ) -> Option<ValueId> {
     let plan = frame.plan;
     let known_grid = plan.known_grid.as_ref().filter(|_| plan.choices.checked)?;
@@ -81,9 +83,10 @@ pub(super) fn condition(
         sites.push(site);
         sites.len() - 1
     });
-    let level = match place.levels {
-        Levels::None => own.int(0),
-        Levels::Full | Levels::Interfaces => own.term(cell.k.plus(path.levels())),
+    let level = match (level, place.levels) {
+        (Some(level), _) => level,
+        (None, Levels::None) => own.int(0),
+        (None, Levels::Full | Levels::Interfaces) => own.term(cell.k.plus(path.levels())),
     };
     let mut int = |number: usize| own.int(number as i64);
     let (number, levels) = (int(number), int(place.levels.count(known_grid.grid.nk)));

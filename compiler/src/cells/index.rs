@@ -54,6 +54,35 @@ impl Frame<'_> {
         moved(own, distance)
     }
 
+    /// The index of a field's element at the end of a path, on a level that is data, and that level: `by` further, or the nearest that there is.
+    pub(super) fn index_moved(
+        &self,
+        own: &mut Builder,
+        cell: Cell,
+        field: FieldId,
+        at: &Path,
+        by: ValueId,
+    ) -> [ValueId; 2] {
+        let plan = self.plan;
+        let column = at.clone().without_levels();
+        let last = match plan.stencil.fields[field].place.levels {
+            Levels::Interfaces => self.sizes.level_count,
+            Levels::Full | Levels::None => own.term(self.sizes.level_count.minus(1)),
+        };
+        let level = own.level_away(cell.k, at.levels(), by, last);
+        let Some(shape) = shape_of(&plan.stencil, field) else {
+            return [own.convert(level, self.sizes.index), level];
+        };
+        // From the cell's own level, since that is where neighbours are looked up.
+        let here = match column.is_here() {
+            true => cell.index(shape),
+            false => self.neighbourhood().index(own, &self.addresses, &column, shape, cell),
+        };
+        let levels = own.term(level.minus(cell.k).to(self.sizes.index));
+        let apart = plan.storage.levels_apart(own, &self.sizes, 1);
+        [own.term(here.plus(levels.times(apart))), level]
+    }
+
     /// Whether the level `shift` away from a cell exists.
     pub(super) fn level_exists(&self, own: &mut Builder, cell: Cell, shift: i32, levels: Levels) -> ValueId {
         let apart = shift.unsigned_abs();

@@ -6,7 +6,7 @@ use super::{Found, Lowering};
 use crate::ast::{self, Expr, ExprId, Infix, Prefix};
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::foreign::{self, axis};
-use crate::ir::{Binary, FieldId, Levels, Offset, Origin, Path};
+use crate::ir::{Binary, FieldId, Levels, NodeId, Offset, Origin, Path};
 use crate::source::Span;
 
 /// The largest offset along an axis.
@@ -42,10 +42,10 @@ impl Lowering<'_> {
             let help = "as in `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; an axis that is not named has offset 0";
             return self.report(found.help(help));
         }
-        if let Some(found) = parts.iter().find_map(|&part| self.level_of_a_grid(part)) {
+        if let Some(found) = self.numbered_level(parts) {
             return found;
         }
-        let path = self.offsets(parts)?;
+        let (path, data) = self.offsets(parts)?;
         if let (Value::Many(_), true) = (&bound, is_constant) {
             let found = Diagnostic::error(span, "the parts of a constant array are taken by whole constants");
             let found = found.label("an axis is no whole constant");
@@ -67,7 +67,10 @@ impl Lowering<'_> {
         }
         self.check_moves(base, &bound, &path, span)?;
         let moved = bound.map(|alias| self.moved(alias, &path));
-        self.place_value(moved, span)
+        match data {
+            None => self.place_value(moved, span),
+            Some(data) => moved.try_map(|alias| self.read_moved(&alias, data, span)),
+        }
     }
 
     /// The expression in parentheses, or an expression without any.
@@ -175,10 +178,17 @@ impl Lowering<'_> {
         }
     }
 
-    fn offsets(&mut self, parts: &[ExprId]) -> Found<Path> {
-        let mut found: [Option<i32>; 3] = [None; 3];
+    /// Where brackets lead, and by how many levels further a field says, if one does.
+    fn offsets(&mut self, parts: &[ExprId]) -> Found<(Path, Option<NodeId>)> {
+        let (mut found, mut data): ([Option<i32>; 3], _) = ([None; 3], None);
         for &part in parts {
-            let (axis, by, at) = self.offset(part)?;
+            let (axis, by, at) = if self.begins_with(part, &["k"]) {
+                let own = self.level_offset(part)?;
+                data = data.or(own.data);
+                (2, own.by, self.span(part))
+            } else {
+                self.offset(part)?
+            };
             if found[axis].is_some() {
                 let found = wrong(at, format!("the axis `{}` is named twice", ["i", "j", "k"][axis]), "named again");
                 return self.report(found.help("each axis is named at most once; one that is not named has offset 0"));
@@ -186,7 +196,25 @@ impl Lowering<'_> {
             found[axis] = Some(by);
         }
         let by = |axis: usize| found[axis].unwrap_or(0);
-        Some(Path::from_offset(Offset { i: by(0), j: by(1), k: by(2) }))
+        Some((Path::from_offset(Offset { i: by(0), j: by(1), k: by(2) }), data))
+    }
+
+    /// Reports `a[0, 0, n]`, as in GT4Py, where `n` is a field.
+    fn numbered_level<T>(&mut self, parts: &[ExprId]) -> Option<Found<T>> {
+        let (&level, columns) = parts.split_last()?;
+        let name = match &self.file.exprs[self.ungrouped(level)] {
+            Expr::Name(name) if self.is_of_a_field(level) && columns.len() == 2 => name,
+            _ => return None,
+        };
+        let columns = self.numbered(columns)?;
+        let meant = if columns == "i" { format!("k + {name}") } else { format!("{columns}, k + {name}") };
+        let at = self.span(parts[0]).to(self.span(level));
+        let found = Diagnostic::error(at, "an offset names its axis").label(format!("write `[{meant}]`"));
+        Some(
+            self.report(
+                found.help("a level that a field says is written `a[k + n]`, that of a neighbour `a[i+1, k + n]`"),
+            ),
+        )
     }
 
     /// `i-1, j` for the offsets `-1, 0`, if all are written numbers.

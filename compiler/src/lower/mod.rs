@@ -16,6 +16,7 @@ mod index;
 mod kind;
 mod levels;
 mod mesh;
+mod moved;
 mod name;
 mod program;
 mod report;

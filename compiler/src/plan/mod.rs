@@ -398,7 +398,7 @@ impl Plan {
     pub fn surely_read(&self) -> BTreeSet<(FieldId, Path)> {
         let reads = self.phases.iter().flat_map(Phase::reads);
         let sure = reads.filter(|(field, _, context)| {
-            matches!(context, Context { block: KERNEL, sure: true }) && shape_of(&self.stencil, *field).is_some()
+            matches!(context, Some(Context { block: KERNEL, sure: true })) && shape_of(&self.stencil, *field).is_some()
         });
         sure.map(|(field, [at, path], _)| (field, self.path_classes.join(at, path))).collect()
     }

@@ -109,11 +109,15 @@ impl Phase {
         values.chain(self.stores().map(|(store, item)| (&store.body, item)))
     }
 
-    /// Every read that is evaluated: the field, the cell of the body and the path from there, and where in the kernel.
-    pub fn reads(&self) -> impl Iterator<Item = (FieldId, [&Path; 2], Context)> {
+    /// Every read that is evaluated: the field, the cell of the body and the path from there, and where in the kernel; nothing for that if
+    /// data says on which level, so that nobody knows it before.
+    pub fn reads(&self) -> impl Iterator<Item = (FieldId, [&Path; 2], Option<Context>)> {
         self.bodies().flat_map(|(body, item)| {
             body.iter().zip(&item.contexts).filter_map(|((_, node), context)| match node {
-                Node::Read { field, path, .. } => Some((*field, [&item.at, path], (*context)?)),
+                Node::Read { field, path, by, .. } => {
+                    let context = (*context)?;
+                    Some((*field, [&item.at, path], by.is_none().then_some(context)))
+                }
                 _ => None,
             })
         })

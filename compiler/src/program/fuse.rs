@@ -303,6 +303,9 @@ impl Fuser<'_> {
         if self.fusing.fuse == Fuse::Nothing || is_alone(own) || self.stands_alone(group) {
             return false;
         }
+        if !group.fusion.takes(&own.stencil, &own.call.fields) {
+            return false;
+        }
         // What a group gives, it gives on the same cells: what it computes on others is looked at by its own stages alone.
         let mut others = group.computed.iter().filter(|(_, region)| **region != own.region);
         if others.any(|(&variable, _)| self.is_wanted(group, variable, Some(stage))) {
@@ -403,7 +406,8 @@ impl Fuser<'_> {
         let folded = fold(&stencil, self.staged.precision).verified("folding");
         let stencil = share_invariants(&folded).verified("sharing of invariants");
         let call = Call { stencil: own.call.stencil, fields, params: Vec::new(), span: own.call.span };
-        Stage { stencil, params: Vec::new(), wraps: self.fusing.wraps, carry: Vec::new(), call, ..own.clone() }
+        let (params, carry, stands) = Default::default();
+        Stage { stencil, params, wraps: self.fusing.wraps, carry, stands, call, ..own.clone() }
     }
 }
 

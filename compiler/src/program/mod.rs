@@ -12,6 +12,7 @@ mod region;
 mod turns;
 
 use crate::analysis::extents::{Extents, reaches};
+use crate::analysis::moving::{Allowed, Stand};
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Form, Grid, Region};
 use crate::ir::Role;
@@ -24,6 +25,7 @@ pub use fuse::{Fuse, Fusing};
 pub use halo::{Beyond, EdgeValues, Halo, Source};
 pub use narrowing::Rim;
 pub use numbers::{Numbers, evaluate};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use turns::Stager;
 
@@ -72,6 +74,9 @@ pub struct Stage {
     pub wraps: bool,
     /// Of a stage that may be done any number of times at once: which output becomes which input the next time.
     pub carry: Vec<(FieldId, FieldId)>,
+    /// Where numbers stand, on the grid with its halo, that say which levels it reads, and which they may be; nothing is said of what several
+    /// calls became.
+    pub stands: BTreeMap<Stand, Allowed>,
     /// The call.
     pub call: Call,
 }

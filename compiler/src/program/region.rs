@@ -365,7 +365,8 @@ fn check_edges(
         let (whole, computed) = (inner.along(axis), region.along(axis));
         let reached = match side {
             Side::Low => computed.start == whole.start,
-            Side::High => computed.end == whole.end,
+            // Of interfaces there is one more.
+            Side::High => computed.end >= whole.end,
         };
         let has_rule = |&id: &VariableId| staged.edges[id.index()].has(axis, side);
         let ruled = call.reads().chain(call.writes()).find(has_rule);
@@ -378,7 +379,21 @@ fn check_edges(
             let short = if side == Side::Low { own.start + by > whole.start } else { own.end < whole.end + by };
             (axis.is_of(staged.program.variables[read].place) && short).then_some(read)
         });
-        let what = read.map_or("something".to_owned(), |read| format!("`{}`", name(read)));
+        let Some(read) = read else {
+            let first = staged.halo.width(axis, Side::Low);
+            let (start, end) = (computed.start - first, computed.end - first);
+            return Err(Refusal::new(format!(
+                "`{}` computes `{axis}` from {start} to {} in program `{}`, and `{}` has a boundary at the {} edge, up to which every \
+                 cell is computed",
+                stencil.told(),
+                end - 1,
+                staged.program.name,
+                name(ruled),
+                side.name()
+            ))
+            .help(format!("leave out the boundary along `{axis}`, or compute all, and say in the stencil what holds at some: `if {axis} > 0 {{ ... }}`")));
+        };
+        let what = format!("`{}`", name(read));
         return Err(Refusal::new(format!(
                 "{what} is read beyond its {} edge along `{axis}` by `{}` in program `{}`: `{}` has a boundary there, so every \
                  cell is computed, and {what} has none",

@@ -24,6 +24,47 @@ fn what_has_no_value_is_not_read() {
     assert!(self::staged(SHRINKS, Grid::rows(9, 4, 2)).unwrap_err().contains("computes no cell"));
 }
 
+/// Where a field has a boundary, levels up to the edge are computed: all that there are, and not some of them.
+#[test]
+fn a_call_on_some_levels_ends_at_no_boundary() {
+    let text = |levels: &str| {
+        format!(
+            "program own {{ in t; out f on (i, j, k+1); boundary t {{ k: mirror }}; f = flux(t) on levels {levels} }}
+             stencil flux {{ in t; out f on (i, j, k+1); f = if k > 0 {{ t[k-1] }} else {{ t }} }}"
+        )
+    };
+    let domain = Grid::rows(4, 3, 5);
+    assert_eq!(staged(&text("0..nk + 1"), domain).unwrap().computed.k, 0..5);
+    let wrong = staged(&text("1..nk"), domain).unwrap_err();
+    assert!(
+        wrong.contains("computes `k` from 1 to 4") && wrong.contains("`t` has a boundary at the low edge"),
+        "{wrong}"
+    );
+}
+
+/// What is read on levels that are data is whole, and none of the values of a call before in the same stage.
+#[test]
+fn what_data_says_is_read_of_a_stage_before() {
+    let text = "
+        program own { in n: int; inout t; boundary { i: periodic }; let l = twice(t); t = moved(l, t, n) }
+        stencil twice { in t; out r; r = 2 * t }
+        stencil moved { in l, t; in n: int; out r; r = l[i+1, k + n[i+1]] + t[k + n + 1] }";
+    let own = staged(text, Grid::rows(6, 5, 4)).unwrap();
+    let fused = own.fused(Fusing { fuse: Fuse::Everything, times: 1, wraps: false, whole: false });
+    assert_eq!((own.stages.len(), fused.stages.len()), (2, 2));
+    // On the last level, the number leads to one that `l` has and to one before the last that `t` has.
+    let stands = &own.stages[1].stands;
+    let allowed = |level: usize| {
+        let mut own = stands.iter().filter(|(stand, _)| stand.level == Some(level)).map(|(_, own)| (own.low, own.high));
+        let found = [own.next(), own.next()];
+        found.map(Option::unwrap)
+    };
+    let mut last = allowed(3);
+    last.sort_unstable();
+    assert_eq!(last, [(-4, -1), (-3, 0)]);
+    assert_eq!(stands.len(), 8);
+}
+
 #[test]
 fn the_halo_is_as_wide_as_what_is_read_beyond_edges() {
     let text = |boundary: &str| {

@@ -7,15 +7,17 @@
 
 use super::numbers::Numbers;
 use super::region::{self, Known, There, Wrong};
-use super::{Loop, Stage, Staged, Step, Times, halo, narrowing};
-use crate::analysis::levels::{check_bounds, depend_on_params};
+use super::{Loop, Stage, Staged, Step, Times, halo, narrowing, shared};
+use crate::analysis::levels::{self, check_bounds, depend_on_params};
+use crate::analysis::moving::allowed_on_grid;
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Region};
-use crate::ir::program::{Action, Call, Repeat};
+use crate::ir::program::{Action, Call, GridAxis, Repeat};
 use crate::ir::scalar::Value;
 use crate::ir::{Body, Handle, Node, ParamId, Stencil, VariableId};
 use crate::plan::prepare;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// So many turns of loops may begin with other cells than all before them: each may have kernels of its own.
 const CHANGING: usize = 256;
@@ -219,7 +221,18 @@ impl<'a> Stager<'a> {
                 let is_whole = region == self.staged.inner();
                 let (stencil, params, call) = (stencil.clone(), params.clone(), call.clone());
                 let (carry, wraps, changes) = (Vec::new(), false, self.changes(&call));
-                self.staged.stages.push(Stage { stencil, params, changes, region, is_whole, wraps, carry, call });
+                // What lies beyond an edge is no level that data may say.
+                let levels: Vec<Range<usize>> = (stencil.fields.iter().zip(&there))
+                    .map(|((_, field), there)| {
+                        let [.., inner] = self.staged.inner_of(field.place);
+                        there.as_ref().map_or(inner.clone(), |there| shared(&inner, there.along(GridAxis::K)))
+                    })
+                    .collect();
+                let known = levels::Known::new(&stencil, self.staged.precision, self.staged.grid.nk, &params);
+                let computed = (self.staged.domain.form, region.k.clone());
+                let stands = allowed_on_grid(&stencil, (&known, !changes), computed, Some(&levels));
+                let stage = Stage { stencil, params, changes, region, is_whole, wraps, carry, stands, call };
+                self.staged.stages.push(stage);
                 self.found.push((own, there, self.staged.stages.len() - 1));
                 self.staged.stages.len() - 1
             }

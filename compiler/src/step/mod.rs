@@ -19,6 +19,7 @@ pub mod resident;
 pub mod stream;
 pub mod tiled;
 
+use crate::analysis::moving::read_where_data_says;
 use crate::cuda::Parameter;
 use crate::diagnostic::Refusal;
 use crate::gpu::{MOST_THREADS, WARP};
@@ -214,6 +215,10 @@ impl StepTask<'_> {
         let StepTask { stencil, extents: [ni, nj, nk], rows, .. } = *self;
         if !stencil.sweeps.is_empty() {
             return Err(self.refusal("has sweeps, and its planes depend on each other"));
+        }
+        if let Some(&field) = read_where_data_says(stencil).first() {
+            let name = &stencil.fields[field].name;
+            return Err(self.refusal(format!("reads `{name}` on levels that are data: a plane of it is not enough")));
         }
         if stencil.stores.is_empty() {
             return Err(self.refusal("computes nothing"));

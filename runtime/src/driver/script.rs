@@ -37,6 +37,14 @@ pub trait Script {
         Data::fresh(self.element(variable), self.shape(variable).into_iter().product())
     }
 
+    /// Whether numbers that a declared variable is given lead to levels that there are, if they say which levels are read.
+    ///
+    /// # Errors
+    /// One does not.
+    fn check_levels(&self, _variable: VariableId, _data: &Data) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether it is known from the beginning how often a loop is run.
     fn is_known(&self, own: &Loop) -> bool {
         match &own.times {

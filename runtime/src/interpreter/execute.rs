@@ -3,7 +3,7 @@
 use super::Job;
 use super::functions::{self, each};
 use super::plan::Window;
-use super::program::{Instruction, Program, Source};
+use super::program::{Instruction, Program, Source, Way};
 use crate::Data;
 use std::mem::take;
 use std::ops::Range;
@@ -238,6 +238,41 @@ fn run<R: Real + Element>(job: &Job, instruction: &Instruction, cells: Cells, sl
                 Kind::Real => gather!(real, R::from_f64(f64::NAN)),
                 Kind::Int => gather!(int, 0),
                 Kind::Bool => gather!(truth, 0),
+            }
+        }
+        Instruction::ReadMoved { field, level, way, by, into } => {
+            let place = job.stencil.fields[*field].place;
+            let Grid { ni, nj, nk, .. } = job.grid;
+            let plane = if place.horizontal { ni * nj } else { 1 };
+            let last = place.levels.count(nk) as i64 - 1;
+            let levels = cells.operand(&slots.int, *by);
+            // Where the element is of each cell of the row; nowhere at the end of a path that leads to no column.
+            let at = |n: usize| -> Option<usize> {
+                let column = match way {
+                    Way::Nowhere => 0,
+                    Way::Offset { i: right, j: down } => (j + down) as usize * ni + (i + right) as usize + n,
+                    Way::Columns(columns) => usize::try_from(columns[i as usize + n]).ok()?,
+                };
+                let level = (i64::from(*level) + i64::from(levels.at(n))).clamp(0, last) as usize;
+                Some(level * plane + column)
+            };
+            let places: Vec<Option<usize>> = (0..len).map(at).collect();
+            macro_rules! gather {
+                ($rows:ident, $data:expr, $missing:expr, |$x:ident| $value:expr) => {
+                    for (to, place) in slots.$rows[into.at(j)].iter_mut().zip(&places) {
+                        *to = place.map_or($missing, |place| {
+                            let $x = $data[place];
+                            $value
+                        });
+                    }
+                };
+            }
+            match job.inputs[field.index()] {
+                Some(Data::F32(data)) => gather!(real, data, R::from_f64(f64::NAN), |x| R::from_f32(x)),
+                Some(Data::F64(data)) => gather!(real, data, R::from_f64(f64::NAN), |x| R::from_f64(x)),
+                Some(Data::I32(data)) => gather!(int, data, 0, |x| x),
+                Some(Data::Bool(data)) => gather!(truth, data, 0, |x| u8::from(x != 0)),
+                None => {}
             }
         }
         Instruction::Compute { node, of, operands, into, choice } => {

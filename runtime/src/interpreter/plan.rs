@@ -132,7 +132,7 @@ impl<'a> Resolver<'a> {
                 // A known side that does not decide leaves the other.
                 Node::And(a, b) | Node::Or(a, b) if known(*a).is_some() => node = *b,
                 Node::And(a, b) | Node::Or(a, b) if known(*b).is_some() => node = *a,
-                Node::Read { field, path: on, .. } => {
+                Node::Read { field, path: on, by: None, .. } => {
                     return self.read(*field, row.level + on.levels(), path.then(on).without_levels());
                 }
                 Node::Use { def, path: on } => {

@@ -34,8 +34,20 @@ pub(super) enum Instruction<'a> {
     Gather { from: Source, columns: Arc<[i32]>, into: Slot },
     /// Computes a node of as many operands as it has; the first is `of` some kind.
     Compute { node: &'a Node, of: Kind, operands: [Source; 3], into: Slot, choice: Option<usize> },
+    /// Reads a field on a level that data says: that of the body, and so many further; beyond the field's levels, the nearest.
+    ReadMoved { field: FieldId, level: i32, way: Way, by: Source, into: Slot },
     /// Writes to an output; if that has no horizontal axes, its one number.
     Store { from: Source, output: usize, horizontal: bool },
+}
+
+/// In which column something is read, from the cell's.
+pub(super) enum Way {
+    /// At offsets along i and j.
+    Offset { i: i32, j: i32 },
+    /// Of a whole plane, in the column that each has; that is -1 where there is none.
+    Columns(Arc<[i32]>),
+    /// The field has no columns.
+    Nowhere,
 }
 
 /// Where an operand is.
@@ -157,11 +169,16 @@ impl<'a> Writer<'a> {
             let last = index + 1 == plan.nodes.len();
             let into = into.filter(|_| last).unwrap_or_else(|| self.borrow(body.kind_of(*id)));
             slots[id.index()] = Some(into);
-            let choice = matches!(node, Node::Choose { .. }).then_some(self.program.choices.len());
-            let task = self.program.tasks.len();
-            self.program.choices.extend(choice.map(|_| (task, (plan.row.item, *id), body.span_of(*id))));
-            let of = body.kind_of(node.operands()[0]);
-            instructions.push(Instruction::Compute { node, of, operands, into, choice });
+            if let Node::Read { field, path, .. } = node {
+                let (field, level, by) = (*field, plan.row.level.saturating_add(path.levels()), operands[0]);
+                instructions.push(Instruction::ReadMoved { field, level, way: self.way(field, path), by, into });
+            } else {
+                let choice = matches!(node, Node::Choose { .. }).then_some(self.program.choices.len());
+                let task = self.program.tasks.len();
+                self.program.choices.extend(choice.map(|_| (task, (plan.row.item, *id), body.span_of(*id))));
+                let of = body.kind_of(node.operands()[0]);
+                instructions.push(Instruction::Compute { node, of, operands, into, choice });
+            }
             gathered.slots.into_iter().for_each(|slot| self.give_back(Some(slot)));
             for node in targets.iter().filter_map(Target::node).filter(|node| last_use[node.index()] == index) {
                 // Taken, since a node may be several operands.
@@ -193,6 +210,18 @@ impl<'a> Writer<'a> {
                 self.reached(path, slot.kind, |i, j| Source::Slot { slot, i: left + i, j }, gathered)
             }
             Target::Node(node) => Source::Slot { slot: slots[node.index()].expect("operands come first"), i: 0, j: 0 },
+        }
+    }
+
+    /// In which columns a field is read at the end of a path.
+    fn way(&self, field: FieldId, path: &Path) -> Way {
+        match (&self.shared.walks, self.shared.job.stencil.fields[field].place.horizontal) {
+            (_, false) => Way::Nowhere,
+            (Some(walks), true) => Way::Columns(walks.along(&path.clone().without_levels())),
+            (None, true) => {
+                let offset = path.offset();
+                Way::Offset { i: offset.i, j: offset.j }
+            }
         }
     }
 

@@ -10,16 +10,19 @@ use crate::drawing::Drawing;
 use crate::emulate::Emulator;
 use crate::error::{Error, Result};
 use crate::interpreter::{self, interpret};
-use crate::lent::Lent;
+use crate::lent::{Lent, Memory};
 use crate::machine::Machine;
+use crate::moving;
 use crate::problem::{element_of, extents, params};
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 use stencilc_compiler::analysis;
+use stencilc_compiler::analysis::moving::{Allowed, Stand};
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::program::{Action, Program};
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Field, Precision, Stencil};
+use stencilc_compiler::ir::{Field, FieldId, Handle, Precision, Stencil};
 use stencilc_compiler::plan::{Choices, Open, prepare};
 
 /// A stencil, ready to be computed on arrays, as often as one likes.
@@ -32,6 +35,8 @@ pub struct Call<'a> {
     params: Vec<Value>,
     lending: Lending<'a>,
     apart: Apart,
+    /// Where numbers say which levels are read.
+    stands: BTreeMap<Stand, Allowed>,
     how: How,
 }
 
@@ -122,7 +127,8 @@ impl Job {
                 How::Gpu(gpu, ready)
             }
         };
-        Ok(Call { stencil, precision, device, grid, region, params, lending, apart, how })
+        let stands = moving::stands(&stencil, precision, grid, &region, &params);
+        Ok(Call { stencil, precision, device, grid, region, params, lending, apart, stands, how })
     }
 
     /// The stencil that is called, the choices that suit it, and the grid if it is given.
@@ -217,8 +223,10 @@ impl Call<'_> {
     /// Computes the stencil, and waits for it.
     ///
     /// # Errors
-    /// There is not enough memory, or the kernel has failed.
+    /// There is not enough memory, or the kernel has failed; or a number that says which level is read leads to none. In a GPU's memory nobody
+    /// looks at such numbers: of what lies beyond the levels, the nearest is read.
     pub fn run(&mut self) -> Result<()> {
+        self.look_at_levels()?;
         match &self.how {
             How::Interpreter => self.interpreted(),
             How::Emulator(emulator, ready) => {
@@ -282,6 +290,15 @@ impl Call<'_> {
     /// The cells that are computed.
     pub fn region(&self) -> &Region {
         &self.region
+    }
+
+    /// Whether numbers that say which levels are read lead to levels that there are, where the host can look at them.
+    fn look_at_levels(&self) -> Result<()> {
+        let data = |field: FieldId| {
+            let lent = self.lending.read(field.index()).filter(|lent| lent.memory == Memory::Host);
+            lent.map(Lent::copied)
+        };
+        moving::check(&self.stencil, &self.stands, (self.grid, None, &self.region), data)
     }
 
     fn interpreted(&self) -> Result<()> {

@@ -271,7 +271,8 @@ impl Run {
     /// Gives a declared field new numbers.
     ///
     /// # Errors
-    /// There is no such field; the array has another shape or type, or not as many numbers as its shape says; or there is not enough memory.
+    /// There is no such field; the array has another shape or type, or not as many numbers as its shape says; a number that says which level
+    /// is read leads to none; or there is not enough memory.
     pub fn put(&mut self, name: &str, array: &Array) -> Result<()> {
         let variable = self.declared(name)?;
         if self.script.is_number(variable) {
@@ -288,6 +289,7 @@ impl Run {
             let (own, given) = (element.name(), array.data.element().name());
             return Err(Error::call(format!("`{name}` is an array of {own}, not of {given}")));
         }
+        self.script.check_levels(variable, &array.data)?;
         self.replaced.insert(variable);
         self.driver.set(variable, &array.data)
     }

@@ -48,6 +48,10 @@ impl<S: Script, B: Brought<S>> Script for PartsScript<S, B> {
         self.whole.element(variable)
     }
 
+    fn check_levels(&self, variable: VariableId, data: &Data) -> Result<()> {
+        self.whole.check_levels(variable, data)
+    }
+
     fn uses(&self, stage: usize) -> Uses {
         self.whole.uses(stage)
     }

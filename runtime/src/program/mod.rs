@@ -9,7 +9,7 @@ pub mod estimate;
 mod fill;
 #[cfg(test)]
 mod found;
-mod halo;
+pub(crate) mod halo;
 pub mod kernels;
 pub mod measure;
 pub mod parts;
@@ -25,6 +25,7 @@ use crate::array::Data;
 use crate::driver::{Backend, Driver};
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::moving;
 use crate::problem::{Problem, Request, element_of};
 use std::sync::Arc;
 use stencilc_compiler::grid::Adjacency;
@@ -42,6 +43,8 @@ pub struct ProgramProblem {
     pub outer: Arc<Problem>,
     /// Which columns are neighbours, if they stand in no rows.
     pub adjacency: Option<Arc<Adjacency>>,
+    /// If numbers of its variables say which levels its calls read: these calls, before they were fused.
+    pub levels_said: Option<Arc<Staged>>,
 }
 
 impl ProgramProblem {
@@ -77,7 +80,28 @@ impl ProgramProblem {
         let staged = Staged::new(program, precision, contract, grid, adjacency.as_deref(), &outer.params)?;
         check_memory(&staged)?;
         outer.region = staged.computed.clone();
-        Ok(Self { staged, outer: Arc::new(outer), adjacency })
+        let saying = moving::variables(&staged);
+        let levels_said = (!saying.is_empty()).then(|| Arc::new(staged.clone()));
+        for (field, variable) in staged.program.outer().enumerate().filter(|(_, own)| saying.contains(own)) {
+            let Some(data) = &mut outer.inputs[field] else { continue };
+            if outer.drawn.contains(&staged.program.variables[variable].name) {
+                moving::fit_variable(&staged, variable, data);
+            }
+            moving::check_variable(&staged, adjacency.as_deref(), variable, data)
+                .map_err(|error| moving::of_drawn(error, &outer.drawn, &staged.program.variables[variable].name))?;
+        }
+        Ok(Self { staged, outer: Arc::new(outer), adjacency, levels_said })
+    }
+
+    /// Whether the numbers of a variable lead to levels that there are, if they say which levels calls read.
+    ///
+    /// # Errors
+    /// One does not.
+    pub fn check_levels(&self, variable: VariableId, data: &Data) -> Result<()> {
+        match &self.levels_said {
+            Some(staged) => moving::check_variable(staged, self.adjacency.as_deref(), variable, data),
+            None => Ok(()),
+        }
     }
 
     /// The choices, where this much is left open, as they usually are on the grid.

@@ -30,6 +30,10 @@ impl Script for ProgramProblem {
         element_of(self.staged.program.variables[variable].stored, self.staged.precision)
     }
 
+    fn check_levels(&self, variable: VariableId, data: &Data) -> Result<()> {
+        self.check_levels(variable, data)
+    }
+
     fn uses(&self, stage: usize) -> Uses {
         let stage = &self.staged.stages[stage];
         // Cells that it does not compute hold what the variable holds now.

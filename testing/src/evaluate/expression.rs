@@ -212,6 +212,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
     fn index(&mut self, base: ExprId, parts: &[ExprId]) -> Result<Parts<R>> {
         let mut offset = [0i64; 3];
         let mut is_offset = false;
+        let mut data: Option<Value<R>> = None;
         for &part in parts {
             let (mut first, mut sum) = (part, 0);
             while let Expr::Infix(Infix::Arithmetic(op @ (Binary::Add | Binary::Sub)), left, right) =
@@ -221,8 +222,13 @@ impl<'a, R: Real> Evaluator<'a, R> {
                 if !is_axis_below {
                     break;
                 }
-                let by = i64::from(self.whole(*right)?);
-                sum += if *op == Binary::Sub { -by } else { by };
+                let own = self.one(*right)?;
+                if own.constant {
+                    let by = i64::from(self.whole(*right)?);
+                    sum += if *op == Binary::Sub { -by } else { by };
+                } else if *op == Binary::Sub || data.replace(own).is_some() {
+                    return Err("a level is one number of a field, added".into());
+                }
                 first = *left;
             }
             if let Some(axis) = self.axis(first) {
@@ -231,6 +237,11 @@ impl<'a, R: Real> Evaluator<'a, R> {
             }
         }
         let base = self.value(base)?.named(self.arithmetic());
+        if let Some(data) = data {
+            let domain = self.domain;
+            let [i, j, k] = offset;
+            return Ok(base.shifted(domain, [i, j, 0]).map(|value| value.on_level(domain, k, &data)));
+        }
         if is_offset {
             return Ok(base.shifted(self.domain, offset));
         }

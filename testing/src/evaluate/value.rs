@@ -229,6 +229,38 @@ impl<R: Real> Value<R> {
         self.levels.as_ref().is_none_or(|levels| levels[number])
     }
 
+    /// A field's number so many levels away, and as many more as a number of another field says; of what lies beyond its levels, the nearest.
+    /// That there is such a level is no matter of which levels are computed.
+    pub fn on_level(self, domain: Domain<'_>, by: i64, more: &Value<R>) -> Value<R> {
+        let Cells::Int(more_cells) = &more.cells else { return self };
+        let (columns, before) = (domain.columns(), domain.margin[2] as i64);
+        let count = self.levels.as_ref().map_or(0, |levels| levels.iter().filter(|&&there| there).count()) as i64;
+        let level = |at: usize| (at / columns) as i64 - before + i64::from(more_cells[at].wrapping_add(by as i32));
+        let from = |at: usize| (level(at).clamp(0, count - 1) + before) as usize * columns + at % columns;
+        // Where a number leads to no level nobody looks: it is as wrong as it can be.
+        let real = |at: usize, x: R| if (0..count).contains(&level(at)) { x } else { R::of(f64::NAN) };
+        fn gathered<T: Copy>(cells: &[T], from: impl Fn(usize) -> usize) -> Rc<[T]> {
+            (0..cells.len()).map(|at| cells[from(at)]).collect()
+        }
+        let cells = match &self.cells {
+            Cells::Real(cells) => Cells::Real((0..cells.len()).map(|at| real(at, cells[from(at)])).collect()),
+            Cells::Int(cells) => Cells::Int(gathered(cells, from)),
+            Cells::Bool(cells) => Cells::Bool(gathered(cells, from)),
+        };
+        let reach = [0, 1, 2].map(|axis| self.reach[axis].max(more.reach[axis]));
+        Value {
+            cells,
+            columns: both(&self.columns, &more.columns),
+            levels: more.levels.clone(),
+            range: joined(self.range, more.range),
+            reach,
+            decided: None,
+            factors: None,
+            written: None,
+            ..self
+        }
+    }
+
     fn shifted(self, domain: Domain<'_>, by: [i64; 3]) -> Value<R> {
         let cells = match &self.cells {
             Cells::Real(cells) => Cells::Real(domain.shifted(cells, by)),

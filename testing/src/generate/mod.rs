@@ -24,6 +24,7 @@ pub fn program(seed: u64) -> Program {
         functions: Vec::new(),
         seen: Varies::default(),
         by_level: false,
+        is_moving: fastrand::Rng::with_seed(seed ^ 0x6c65_7665_6c73).u32(0..100) < 25,
     };
     // By numbers of its own, so that most programs are what they would be without it.
     generator.by_level = generator.rng.clone().u32(0..100) < 25;
@@ -41,6 +42,8 @@ struct Generator {
     seen: Varies,
     /// Whether sums are added level by level: then most of what is read lies on other levels, up to four away.
     by_level: bool,
+    /// Whether fields are read on levels that others say.
+    is_moving: bool,
 }
 
 /// Where an expression stands.
@@ -178,6 +181,39 @@ impl Generator {
             parts.reverse();
         }
         Expr::Offset(Box::new(expr), parts)
+    }
+
+    /// What is added to `k` where a field says which level is read, if there is such a field: its number, and perhaps a constant.
+    fn level_of_data(&mut self, context: Context) -> Option<Vec<Term>> {
+        if !self.is_moving || context.constant || self.chance(50) {
+            return None;
+        }
+        let says = |var: &Var| var.kind == Kind::Int && matches!(var.origin, Origin::Field { is_only_read: true, .. });
+        let var = self.var(context, says)?;
+        let (interfaces, varies) = (matches!(var.origin, Origin::Field { interfaces: true, .. }), var.varies);
+        let number = Expr::Name(var.name);
+        let number = if self.chance(40) { self.shifted(number, varies, interfaces, context) } else { number };
+        let mut terms = vec![Term { minus: false, value: number }];
+        if self.chance(30) {
+            let by = self.pick(&[-1, 1, 2]);
+            terms.extend(self.terms(by, context));
+            if self.chance(30) {
+                terms.reverse();
+            }
+        }
+        Some(terms)
+    }
+
+    /// A field on a level that another says, perhaps of another column.
+    fn shifted_to(&mut self, field: Expr, axes: Varies, terms: Vec<Term>, context: Context) -> Expr {
+        let beside = Varies { levels: false, ..axes };
+        match self.shifted(field, beside, false, context) {
+            Expr::Offset(field, mut parts) => {
+                parts.push(('k', terms));
+                Expr::Offset(field, parts)
+            }
+            field => Expr::Offset(Box::new(field), vec![('k', terms)]),
+        }
     }
 
     /// What is added to an axis: `by`, or a name or two that come near it.

@@ -56,6 +56,9 @@ impl Generator {
         for _ in 0..inputs {
             statements.push(self.input(&mut outputs));
         }
+        if self.is_moving {
+            statements.push(self.offset_field());
+        }
         let middle = self.rng.usize(0..(2 + size / 10).min(7));
         for _ in 0..middle {
             let statement = match self.rng.u32(0..100) {
@@ -212,7 +215,7 @@ impl Generator {
         let mut names = Vec::new();
         for _ in 0..if self.chance(15) { 2 } else { 1 } {
             let name = self.fresh(FIELDS);
-            let origin = Origin::Field { interfaces };
+            let origin = Origin::Field { interfaces, is_only_read: role == "in" };
             self.vars.push(Var { name: name.clone(), kind, origin, varies, range: None });
             if role == "inout" {
                 outputs.push((name.clone(), kind, varies));
@@ -229,6 +232,16 @@ impl Generator {
             _ => (Expr::whole(0), Expr::whole(3)),
         });
         Statement::Field { role, names, typed, place, range }
+    }
+
+    /// A field whose numbers say which levels are read.
+    fn offset_field(&mut self) -> Statement {
+        let (place, varies, interfaces) = self.pick(PLACES);
+        let name = self.fresh(FIELDS);
+        let origin = Origin::Field { interfaces, is_only_read: true };
+        self.vars.push(Var { name: name.clone(), kind: Kind::Int, origin, varies, range: None });
+        let range = self.chance(70).then(|| (Expr::whole(self.pick(&[-9, -2, 0])), Expr::whole(self.pick(&[9, 3, 1]))));
+        Statement::Field { role: "in", names: vec![name], typed: Some("int"), place, range }
     }
 
     /// How a field is stored, and what is read of it.

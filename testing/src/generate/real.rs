@@ -124,7 +124,13 @@ impl Generator {
     pub(super) fn shifted_var(&mut self, var: Var, context: Context) -> Expr {
         let name = Expr::Name(var.name);
         match var.origin {
-            Origin::Field { interfaces } => self.shifted(name, var.varies, interfaces, context),
+            Origin::Field { interfaces, .. } => {
+                let offset = if var.varies.levels { self.level_of_data(context) } else { None };
+                match offset {
+                    Some(terms) => self.shifted_to(name, var.varies, terms, context),
+                    None => self.shifted(name, var.varies, interfaces, context),
+                }
+            }
             Origin::Value => self.shifted(name, Varies::ALL, false, context),
             Origin::Output | Origin::Param | Origin::Constant | Origin::Counter => name,
         }

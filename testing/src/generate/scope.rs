@@ -47,6 +47,8 @@ pub enum Origin {
     /// A field, on interfaces or not.
     Field {
         interfaces: bool,
+        /// Whether it is an `in`.
+        is_only_read: bool,
     },
     /// Taken, but not to be read.
     Output,

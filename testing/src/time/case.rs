@@ -20,7 +20,7 @@ use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
 use stencilc_runtime::verify::parts::InParts;
 use stencilc_runtime::verify::program::Reference;
 use stencilc_runtime::verify::{Tools, Verdict, verify};
-use stencilc_runtime::{Data, Result};
+use stencilc_runtime::{Data, Result, moving};
 
 /// A program and what it is computed on.
 #[derive(Clone, Debug)]
@@ -213,7 +213,11 @@ impl subject::Case for Case {
         let params = self.timed.params.iter().map(|param| param.default).collect();
         let ground = (self.extents, self.graph.as_ref().map(Graph::adjacency));
         let evaluation = Evaluation::new(&self.timed, ground, self.precision == Precision::F32, params);
-        let problem = self.program().and_then(|program| self.problem(&program).map_err(|error| error.message));
+        let problem = match self.program().map(|program| self.problem(&program)) {
+            // What calls ask of one number may be too much on a grid of few levels.
+            Ok(Err(error)) if moving::is_impossible(&error) => return Ok(Outcome::Nothing),
+            other => other.and_then(|problem| problem.map_err(|error| error.message)),
+        };
         let (evaluation, problem) = match (evaluation, problem) {
             (Ok(evaluation), Ok(problem)) => (evaluation, problem),
             (Err(_), Err(_)) => return Ok(Outcome::Nothing),

@@ -37,7 +37,8 @@ pub fn timed(seed: u64, kind: Kind) -> Timed {
         };
         let (visible, numbers, shapes) = (Vec::new(), Vec::new(), Vec::new());
         let timed =
-            Generator { rng: rng.fork(), kind, timed, visible, numbers, named: 0, shapes, sweeps: None }.write();
+            Generator { rng: rng.fork(), kind, timed, visible, numbers, named: 0, shapes, sweeps: None, levels: None }
+                .write();
         let has_output = timed.variables.iter().any(|own| own.role.is_some_and(Role::is_written));
         if has_output && timed.actions.iter().all(does_something) && timed.actions.iter().any(calls) {
             return timed;
@@ -75,6 +76,8 @@ struct Generator {
     shapes: Vec<Shape>,
     /// Of a stencil with sweeps, what is known of them.
     sweeps: Option<Known>,
+    /// The shape of a field whose numbers say which levels are read, if there is one.
+    levels: Option<Shape>,
 }
 
 /// Variables that are assigned.
@@ -120,6 +123,12 @@ impl Generator {
             self.shapes.push(Shape { interfaces: true, ..FULL });
         }
         self.declare();
+        if is_any && self.chance(30) {
+            let place = self.pick(&[FULL, FULL, FULL, FLAT, LINE, Shape { interfaces: true, ..FULL }]);
+            let shape = Shape { stored: Stored::Levels, ..place };
+            self.variable(shape, Some(Role::In));
+            self.levels = Some(shape);
+        }
         for _ in 0..self.rng.usize(1..5) {
             let stencil = self.stencil();
             self.timed.stencils.push(stencil);
@@ -183,6 +192,9 @@ impl Generator {
             let shape = if self.chance(70) { main } else { self.pick(&outputs) };
             fields.push((self.pick(&[Role::Out, Role::Out, Role::InOut]), shape));
         }
+        if let Some(levels) = self.levels.filter(|own| suits(own)) {
+            fields.extend(self.chance(60).then_some((Role::In, levels)));
+        }
         self.rng.shuffle(&mut fields);
         let params: Vec<Option<f64>> =
             (0..self.rng.usize(0..3)).map(|_| self.chance(50).then(|| self.pick(&NUMBERS))).collect();
@@ -211,7 +223,7 @@ impl Generator {
     /// A value to be stored as something.
     fn term(&mut self, stencil: &Stencil, size: usize, stored: Stored, reaches: bool) -> Term {
         match stored {
-            Stored::Int => self.whole(stencil, size, reaches),
+            Stored::Int | Stored::Levels => self.whole(stencil, size, reaches),
             Stored::Real | Stored::Single | Stored::Double => self.real(stencil, size, reaches),
         }
     }
@@ -241,6 +253,7 @@ impl Generator {
         let fields = stencil.fields.iter().enumerate();
         let fields: Vec<(usize, Shape)> = fields
             .filter(|(_, (role, shape))| role.is_read() && (!whole || shape.stored == Stored::Int))
+            .filter(|(_, (_, shape))| shape.stored != Stored::Levels)
             .map(|(n, (_, shape))| (n, *shape))
             .collect();
         (!fields.is_empty()).then(|| self.pick(&fields))
@@ -308,12 +321,25 @@ impl Generator {
                     if self.sweeps.is_some() && stencil.fields[field].0 != Role::In {
                         by[2] = 0;
                     }
-                    let read = Term::Read(field, by);
+                    let read = self.moved(stencil, field, by, reaches).unwrap_or(Term::Read(field, by));
                     if shape.stored == Stored::Int { quarter(read) } else { read }
                 }
                 None => Term::Number(self.pick(&NUMBERS)),
             },
         }
+    }
+
+    /// A field on levels that another says, if there is one that does.
+    fn moved(&mut self, stencil: &Stencil, field: usize, [i, j, _]: [i64; 3], reaches: bool) -> Option<Term> {
+        let (role, shape) = stencil.fields[field];
+        let levels = stencil.fields.iter().position(|(_, own)| own.stored == Stored::Levels)?;
+        let may_move = shape.axes[1] && (self.sweeps.is_none() || role == Role::In);
+        if !may_move || self.chance(40) {
+            return None;
+        }
+        let at = self.offset(stencil.fields[levels].1, reaches);
+        let more = if self.chance(20) { self.pick(&[-1, 1]) } else { 0 };
+        Some(Term::Moved([field, levels], [[i, j, more], at]))
     }
 
     /// A whole value.
@@ -460,6 +486,9 @@ impl Generator {
     fn rename(&mut self) -> Option<Action> {
         let from = self.visible[self.rng.usize(0..self.visible.len())];
         let shape = self.timed.variables[from].shape;
+        if shape.stored == Stored::Levels {
+            return None;
+        }
         if self.chance(50) {
             let to = self.variable(shape, None);
             return Some(Action::Rename { from, to, fresh: true });
@@ -501,7 +530,8 @@ impl Generator {
             return;
         }
         let has_sweeps = self.timed.stencils.iter().any(|own| !own.sweeps.is_empty());
-        let any_whole = self.timed.variables.iter().any(|own| own.shape.stored == Stored::Int);
+        let is_whole = |own: &Variable| matches!(own.shape.stored, Stored::Int | Stored::Levels);
+        let any_whole = self.timed.variables.iter().any(is_whole);
         let interfaces = self.timed.variables.iter().any(|own| own.shape.interfaces);
         if self.chance(75) {
             let rules = self.rules(FULL, any_whole, interfaces, has_sweeps, 70);

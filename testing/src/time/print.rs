@@ -30,6 +30,11 @@ impl Display for Term {
             Term::Param(n) => write!(f, "c{n}"),
             Term::Level => f.write_str("k"),
             Term::Read(field, by) => write!(f, "a{field}{}", offset(*by)),
+            Term::Moved([field, levels], [[i, j, k], at]) => {
+                let beside = offset([*i, *j, 0]).replace('[', "").replace(']', ", ");
+                let more = if *k == 0 { String::new() } else { format!("{k:+}") };
+                write!(f, "a{field}[{beside}k+a{levels}{}{more}]", offset(*at))
+            }
             Term::Use(own, by) => write!(f, "d{own}{}", offset(*by)),
             Term::Swept(own, by) => write!(f, "{own}{}", offset([0, 0, *by])),
             Term::Binary(Op::Add, a, b) => write!(f, "({a} + {b})"),
@@ -82,7 +87,7 @@ fn shape(shape: Shape, is_input: bool) -> String {
         Stored::Real => "",
         Stored::Single => ": f32",
         Stored::Double => ": f64",
-        Stored::Int => ": int",
+        Stored::Int | Stored::Levels => ": int",
     };
     let levels = if shape.interfaces { "k+1" } else { "k" };
     let place = match shape.axes {
@@ -91,7 +96,11 @@ fn shape(shape: Shape, is_input: bool) -> String {
         [true, false] => " on (i, j)".to_owned(),
         [false, _] => format!(" on ({levels})"),
     };
-    let range = if is_input && shape.stored == Stored::Int { " = -9..9" } else { "" };
+    let range = match shape.stored {
+        Stored::Int if is_input => " = -9..9",
+        Stored::Levels if is_input => " = -2..3",
+        Stored::Real | Stored::Single | Stored::Double | Stored::Int | Stored::Levels => "",
+    };
     format!("{stored}{place}{range}")
 }
 

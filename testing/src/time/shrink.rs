@@ -179,6 +179,10 @@ fn drop_input(timed: &mut Timed, stencil: usize, field: usize) {
             && *read == field
         {
             *term = other.map_or(Term::Number(0.5), |other| Term::Read(other, [0; 3]));
+        } else if let Term::Moved(read, [by, _]) = term
+            && read.contains(&field)
+        {
+            *term = if read[1] == field { Term::Read(read[0], [by[0], by[1], 0]) } else { Term::Number(0.5) };
         }
     });
     remove_field(timed, stencil, field);
@@ -195,6 +199,9 @@ fn remove_field(timed: &mut Timed, stencil: usize, field: usize) {
     each_term(timed, stencil, &mut |term| {
         if let Term::Read(own, _) | Term::Swept(Swept::Field(own), _) = term {
             *own -= usize::from(*own > field);
+        }
+        if let Term::Moved(both, _) = term {
+            both.iter_mut().for_each(|own| *own -= usize::from(*own > field));
         }
     });
 }
@@ -246,13 +253,21 @@ fn smaller_term(term: &Term, choice: usize, lets: &[Term]) -> Option<Term> {
             less[axis] -= by[axis].signum();
             Some(Term::Read(*field, less))
         }
+        (Term::Moved([field, levels], [by, at]), axis @ 0..3) if by[axis] != 0 || at[axis] != 0 => {
+            let (mut by, mut at) = (*by, *at);
+            (by[axis], at[axis]) = (0, 0);
+            Some(Term::Moved([*field, *levels], [by, at]))
+        }
+        (Term::Moved([field, _], [by, _]), 3) => Some(Term::Read(*field, [by[0], by[1], 0])),
         (Term::Use(own, by), axis @ 0..3) if by[axis] != 0 => {
             let mut less = *by;
             less[axis] -= by[axis].signum();
             Some(Term::Use(*own, less))
         }
         (Term::Use(own, [0, 0, 0]), 3) => lets.get(*own).cloned(),
-        (Term::Number(_) | Term::Whole(_) | Term::Read(..) | Term::Use(..) | Term::Swept(..), _) => None,
+        (Term::Number(_) | Term::Whole(_) | Term::Read(..) | Term::Moved(..) | Term::Use(..) | Term::Swept(..), _) => {
+            None
+        }
         (Term::Param(_) | Term::Level, 0) => Some(Term::Number(0.5)),
         (Term::Binary(Op::Sub | Op::Mul | Op::Min | Op::Max, a, b), 2) => {
             Some(Term::Binary(Op::Add, a.clone(), b.clone()))

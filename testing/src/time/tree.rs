@@ -37,6 +37,8 @@ pub enum Stored {
     Double,
     /// `int`
     Int,
+    /// `int`, and its numbers say which levels are read.
+    Levels,
 }
 
 /// How a field is used.
@@ -126,6 +128,8 @@ pub enum Term {
     Level,
     /// A field, at an offset.
     Read(usize, [i64; 3]),
+    /// A field, at an offset, and so many levels further as a number of another says, at an offset of its own.
+    Moved([usize; 2], [[i64; 3]; 2]),
     /// A let, at an offset.
     Use(usize, [i64; 3]),
     /// A value of a sweep, so many levels away.
@@ -231,10 +235,8 @@ impl Term {
     /// The terms directly inside.
     pub fn children(&self) -> Vec<&Term> {
         match self {
-            Term::Number(_) | Term::Whole(_) | Term::Param(_) | Term::Level | Term::Read(..) | Term::Use(..) => {
-                Vec::new()
-            }
-            Term::Swept(..) => Vec::new(),
+            Term::Number(_) | Term::Whole(_) | Term::Param(_) | Term::Level => Vec::new(),
+            Term::Read(..) | Term::Moved(..) | Term::Use(..) | Term::Swept(..) => Vec::new(),
             Term::Binary(_, a, b) | Term::Above(_, a, b) | Term::Below(_, a, b) => vec![a, b],
             Term::Greater(four) => four.iter().collect(),
         }
@@ -243,10 +245,8 @@ impl Term {
     /// The same, to be changed.
     pub fn children_mut(&mut self) -> Vec<&mut Term> {
         match self {
-            Term::Number(_) | Term::Whole(_) | Term::Param(_) | Term::Level | Term::Read(..) | Term::Use(..) => {
-                Vec::new()
-            }
-            Term::Swept(..) => Vec::new(),
+            Term::Number(_) | Term::Whole(_) | Term::Param(_) | Term::Level => Vec::new(),
+            Term::Read(..) | Term::Moved(..) | Term::Use(..) | Term::Swept(..) => Vec::new(),
             Term::Binary(_, a, b) | Term::Above(_, a, b) | Term::Below(_, a, b) => vec![a, b],
             Term::Greater(four) => four.iter_mut().collect(),
         }

@@ -321,8 +321,7 @@ impl<'a> Checker<'a> {
                 self.read(*field, path, *part)?;
                 let own = &self.stencil.fields[*field];
                 let may_move = own.place.levels != Levels::None && own.role != Role::Carried;
-                let is_moved = by.is_some() && !matches!(self.through, GridOrMesh::Grid);
-                ensure(by.is_none() || may_move && is_moved && same(Kind::Int), || {
+                ensure(by.is_none() || may_move && same(Kind::Int), || {
                     format!("data says which level of {} is read, and may not", own.name)
                 })?;
                 kind == self.stencil.fields[*field].stored.kind() && !constant

@@ -1,5 +1,6 @@
 //! Makes kernels: statements in blocks, values once each, names by what somebody wished for.
 
+mod levels;
 mod making;
 mod terms;
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! What stands in brackets: `[cells.0]`, `[e, k-1]`, `[2]`.
 
 use super::mistaken::first_slot;
-use super::moved::LevelOffset;
 use super::trail::joined;
 use crate::ast::{Expr, ExprId};
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{FieldId, Levels, Path, SetId};
+use crate::lower::moved::LevelOffset;
 use crate::lower::value::{Alias, Bound, Nodes, Value};
 use crate::lower::{Found, Lowering};
 use crate::source::Span;

@@ -6,7 +6,6 @@ mod fold;
 mod hole;
 mod index;
 mod mistaken;
-mod moved;
 mod trail;
 mod write;
 mod zone;

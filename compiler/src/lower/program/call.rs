@@ -226,12 +226,16 @@ impl<'a> Programmer<'_, 'a> {
         let renamed = self.renamed.get(&given).map(|from| &self.program.variables[*from]);
         let renamed = renamed.filter(|from| from.role == Some(Role::In)).map(|from| from.name.clone());
         let what = match (&renamed, own.role) {
+            (Some(input), _) if !self.assigned_names.contains(own.name.as_str()) => {
+                format!("another name for `{input}`")
+            }
             (Some(input), _) => format!("it has the values of `{input}`, and others later"),
             (None, Some(_)) => "it may change".to_owned(),
             (None, None) => "computed on the way".to_owned(),
         };
         let found = wrong(self.span(argument), message, what).note(field.span, "declared here");
         let help = match renamed {
+            Some(input) if !self.assigned_names.contains(own.name.as_str()) => format!("pass `{input}` itself"),
             Some(input) => format!("pass `{input}` itself, or give what is assigned later another name"),
             None => format!(
                 "that these levels are there is looked at before anything is computed: declare `in {name}: int` in the program"

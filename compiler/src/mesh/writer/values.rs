@@ -3,12 +3,9 @@
 use super::Writer;
 use crate::ir::{Binary, Body, DefId, FieldId, Handle, Hop, Kind, Levels, Node, NodeId, Path, Relation, Role};
 use crate::kernel::build::Computing;
-use crate::kernel::{Binary as Of, Function, Meaning, Operation, ValueId};
+use crate::kernel::{Function, Meaning, Operation, ValueId};
 use crate::mesh::ends::Ends;
 use crate::mesh::quotient;
-
-/// More levels than any mesh has.
-const MANY_LEVELS: i32 = 1 << 24;
 
 /// A body that is being written, where `at` leads.
 struct Begun<'a> {
@@ -109,9 +106,7 @@ impl Writer<'_> {
         let (stored, place) = (own.stored, own.place);
         let Some(k) = self.k else { return self.read(field, at, part) };
         let last = place.levels.count(self.task.levels) as i32 - 1;
-        // Any number may be data, and no sum overflows.
-        let many = self.own.term(by.by(Of::Max, -MANY_LEVELS).at_most(MANY_LEVELS));
-        let level = self.own.term(k.plus(at.levels()).plus(many).by(Of::Max, 0).at_most(last));
+        let level = self.own.level_away(k, at.levels(), by, last);
         let level = self.own.name(&format!("level_of_{}", self.read_name(field, &at.clone().without_levels())), level);
         let (array, wish) = (self.input(field), self.read_name(field, at));
         let element = place.horizontal.then(|| self.index(at.hops()));

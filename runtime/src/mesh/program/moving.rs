@@ -2,7 +2,8 @@
 
 use super::MeshProgram;
 use crate::mesh::{Bound, HOLE};
-use crate::{Data, Error, Result};
+use crate::moving::no_such_level;
+use crate::{Data, Result};
 use std::collections::BTreeMap;
 use stencilc_compiler::analysis::footprint::Footprint;
 use stencilc_compiler::analysis::moving::{Allowed, allowed};
@@ -77,11 +78,7 @@ impl Moving {
                     at_what.extend(home.map.map(|_| format!("slot {}", at % width / home.parts as usize)));
                 }
                 at_what.extend((variable.place.levels != Levels::None).then(|| format!("level {level}")));
-                let what = format!("`{name}` is {number} at {}: `{read}` has no such level", at_what.join(", "));
-                return Err(Error::input(what).help(format!(
-                    "there it may be {} to {}; where nothing is meant to be read on another level, it is 0",
-                    own.low, own.high
-                )));
+                return Err(no_such_level(name, number.into(), &at_what, read, own));
             }
         }
         Ok(())

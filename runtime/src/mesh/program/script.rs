@@ -2,6 +2,7 @@
 
 use super::MeshProblem;
 use super::live::{Step, kept};
+use super::moving::Moving;
 use super::numbers::Scope;
 use crate::array::{Data, Element};
 use crate::driver::{Before, NumberOf, Script, Uses, Write};
@@ -139,6 +140,12 @@ impl Script for MeshScript {
 
     fn element(&self, variable: VariableId) -> Element {
         self.problem.element(variable)
+    }
+
+    fn check_levels(&self, variable: VariableId, data: &Data) -> Result<()> {
+        let MeshProblem { program, precision, levels, bound, .. } = &*self.problem;
+        let own = &program.program.variables[variable];
+        Moving::new(program, *precision, *levels).check(variable, own, data, program, bound)
     }
 
     fn uses(&self, stage: usize) -> Uses {

@@ -32,6 +32,18 @@ impl Cell<'_> {
                 let read = self.read(self.variables[field], of.moved(at, *by));
                 if is_whole(self.stencil, term) { read } else { of.rounded(read) }
             }
+            Term::Moved([field, levels], [[i, j, k], by]) => {
+                let number = self.read(self.variables[levels], of.moved(at, *by));
+                let [own_i, own_j, level] = of.moved(at, [*i, *j, *k]);
+                let variable = self.variables[field];
+                let level = level as f64 + number;
+                let count = extents_of(of.timed.variables[variable].shape, of.extents)[2] as f64;
+                // Where there is no such level, nothing is computed.
+                match (0.0..count).contains(&level) {
+                    true => of.rounded(self.read(variable, [own_i, own_j, level as i64])),
+                    false => f64::NAN,
+                }
+            }
             Term::Use(own, by) => self.value(&self.stencil.lets[*own], of.moved(at, *by)),
             Term::Swept(own, by) => self.swept(*own, added(at, [0, 0, *by])),
             Term::Binary(op, a, b) => {
@@ -93,7 +105,7 @@ impl Cell<'_> {
         // As a whole number a zero has no sign.
         let signed = |x: f64, is_negated: bool| match (is_negated, shape.stored) {
             (false, _) => x,
-            (true, Stored::Int) => f64::from((x as i32).wrapping_neg()),
+            (true, Stored::Int | Stored::Levels) => f64::from((x as i32).wrapping_neg()),
             (true, Stored::Real | Stored::Single | Stored::Double) => -x,
         };
         for axis in 0..3 {
@@ -114,7 +126,7 @@ impl Cell<'_> {
 fn is_whole(stencil: &Stencil, term: &Term) -> bool {
     match term {
         Term::Whole(_) | Term::Level => true,
-        Term::Number(_) | Term::Param(_) | Term::Swept(Swept::Let(_), _) => false,
+        Term::Number(_) | Term::Param(_) | Term::Moved(..) | Term::Swept(Swept::Let(_), _) => false,
         Term::Read(field, _) | Term::Swept(Swept::Field(field), _) => stencil.fields[*field].1.stored == Stored::Int,
         Term::Use(own, _) => is_whole(stencil, &stencil.lets[*own]),
         Term::Binary(_, a, b) | Term::Above(_, a, b) | Term::Below(_, a, b) => {

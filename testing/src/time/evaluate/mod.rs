@@ -182,7 +182,7 @@ impl<'a> Evaluation<'a> {
         match stored {
             Stored::Single => f64::from(x as f32),
             Stored::Real | Stored::Double => x,
-            Stored::Int => f64::from(x as i64 as i32),
+            Stored::Int | Stored::Levels => f64::from(x as i64 as i32),
         }
     }
 

@@ -54,7 +54,7 @@ impl Generator {
                     // What is no value of a sweep is an ordinary let.
                     Swept::Let(_) => self.going_on(stencil, size, reaches),
                     Swept::Field(field) => match stencil.fields[field].1.stored {
-                        Stored::Int => self.whole(stencil, size, reaches),
+                        Stored::Int | Stored::Levels => self.whole(stencil, size, reaches),
                         Stored::Real | Stored::Single | Stored::Double if self.chance(70) => {
                             self.going_on(stencil, size, reaches)
                         }

@@ -1,11 +1,11 @@
-//! Levels that are data: `theta[cells.0, k + offset]`, where `offset` is an `int` field.
+//! Levels that are data: `theta[cells.0, k + offset]`, where `offset` is an `int` field. Over meshes and on grids they are the same.
 
+use super::scope::Binding;
+use super::value::{Alias, Value};
+use super::{Found, Lowering};
 use crate::ast::{Expr, ExprId, Infix};
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{Binary, Kind, Levels, Node, NodeId, Role};
-use crate::lower::scope::Binding;
-use crate::lower::value::{Alias, Value};
-use crate::lower::{Found, Lowering};
 use crate::source::Span;
 
 /// How far away a level is: so many levels, and as many more as a number of a field says.
@@ -58,7 +58,7 @@ impl Lowering<'_> {
     }
 
     /// Whether an expression is a field's name, perhaps with brackets behind it.
-    fn is_of_a_field(&self, expr: ExprId) -> bool {
+    pub(super) fn is_of_a_field(&self, expr: ExprId) -> bool {
         let expr = self.ungrouped(expr);
         match &self.file.exprs[expr] {
             Expr::Index(base, _) => self.is_of_a_field(*base),
@@ -121,17 +121,5 @@ impl Lowering<'_> {
         }
         let read = Node::Read { field: *field, path: path.clone(), part: *part, by: Some(by) };
         self.node(read, own.stored.kind(), span)
-    }
-
-    /// Reports a level that is data on a grid.
-    pub(in crate::lower) fn level_of_a_grid<T>(&mut self, part: ExprId) -> Option<Found<T>> {
-        let Expr::Infix(Infix::Arithmetic(Binary::Add | Binary::Sub), left, right) = &self.file.exprs[part] else {
-            return None;
-        };
-        if !self.begins_with(part, &["k"]) || !self.is_of_a_field(*right) && !self.is_of_a_field(*left) {
-            return None;
-        }
-        let found = wrong(self.span(part), "levels that are data are for stencils over a mesh", "on a grid");
-        Some(self.report(found.help("an offset on a grid is made of whole constants, as in `a[k+1]`")))
     }
 }
