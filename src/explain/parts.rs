@@ -19,7 +19,7 @@ pub struct PartFacts {
     most: usize,
     /// Steps that the following is about: those that are computed at once; none of a program that repeats nothing.
     steps: u64,
-    /// How often parts bring something.
+    /// How often parts bring something, all that a call reads at once.
     exchanges: usize,
     /// The most bytes that come to a part.
     bytes: usize,
@@ -42,14 +42,14 @@ impl PartFacts {
     /// The grid cannot be cut like that, or the plan computes no parts.
     pub fn on_grid(problem: &ProgramProblem, plan: &ProgramPlan, number: usize) -> Result<Self> {
         let (cut, _) = parts::Cut::fused(problem, plan, number)?;
-        let (rows, steps) = parts::traffic(&cut)?;
+        let parts::Turn { brought: rows, exchanges, steps } = parts::traffic(&cut)?;
         let counts = || cut.parts().iter().map(|own| own.staged.domain.nj);
         Ok(Self {
             number,
             least: counts().min().unwrap_or(0),
             most: counts().max().unwrap_or(0),
             steps,
-            exchanges: rows.iter().map(|own| own.times).sum(),
+            exchanges,
             bytes: rows.iter().map(|own| own.times * own.bytes.iter().sum::<usize>()).sum(),
             brought: Brought::Rows { rows },
         })
@@ -62,14 +62,15 @@ impl PartFacts {
     pub fn over_mesh(problem: &Arc<MeshProblem>, choices: MeshChoices, number: usize) -> Result<Self> {
         let owners = over_mesh::Owners::new(problem, number)?;
         let (cut, choices) = over_mesh::Cut::new(Arc::clone(problem), &owners)?.chosen(choices);
-        let (elements, folds) = over_mesh::traffic(&cut, &|chain| cut.merges(chain, choices))?;
+        let turn = over_mesh::traffic(&cut, &|chain| cut.merges(chain, choices))?;
+        let over_mesh::Turn { brought: elements, exchanges, folds } = turn;
         let counts = || cut.parts().iter().map(over_mesh::Part::owned);
         Ok(Self {
             number,
             least: counts().min().unwrap_or(0),
             most: counts().max().unwrap_or(0),
             steps: 1,
-            exchanges: elements.iter().map(|own| own.times).sum(),
+            exchanges,
             bytes: elements.iter().map(|own| own.times * own.bytes).sum(),
             brought: Brought::Elements { elements, folds },
         })

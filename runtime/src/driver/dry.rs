@@ -19,8 +19,8 @@ const MOST: u64 = 1024;
 pub struct Asked {
     /// How many steps these are; none of a program that repeats nothing.
     pub steps: u64,
-    /// The variables whose halo is filled, in this order.
-    pub filled: Vec<VariableId>,
+    /// The variables whose halos are filled, those that are filled at once together.
+    pub filled: Vec<Vec<VariableId>>,
     /// The stages that are computed.
     pub computed: Vec<usize>,
 }
@@ -49,8 +49,8 @@ impl Backend for Dry {
         Ok(if len == 1 { Data::single(self.script.element(variable), value) } else { self.script.fresh(variable) })
     }
 
-    fn fill_halo(&self, variable: VariableId, (): &()) -> Result<()> {
-        self.asked.borrow_mut().filled.push(variable);
+    fn fill_halos(&self, all: &[(VariableId, &())]) -> Result<()> {
+        self.asked.borrow_mut().filled.push(all.iter().map(|(variable, ())| *variable).collect());
         Ok(())
     }
 
@@ -65,6 +65,24 @@ impl Backend for Dry {
 
     fn replay(&self, recording: &Infallible) -> Result<()> {
         match *recording {}
+    }
+}
+
+impl Asked {
+    /// How often halos are filled, at once those of some variables, and these, in this order, each with how often its halo is.
+    pub fn exchanges(&self, is_brought: impl Fn(VariableId) -> bool) -> (usize, Vec<(VariableId, usize)>) {
+        let mut all: Vec<(VariableId, usize)> = Vec::new();
+        let mut count = 0;
+        for own in &self.filled {
+            count += usize::from(own.iter().any(|variable| is_brought(*variable)));
+            for &variable in own.iter().filter(|variable| is_brought(**variable)) {
+                match all.iter_mut().find(|(known, _)| *known == variable) {
+                    Some((_, times)) => *times += 1,
+                    None => all.push((variable, 1)),
+                }
+            }
+        }
+        (count, all)
     }
 }
 

@@ -257,11 +257,10 @@ impl<B: Backend> Driver<B> {
         let script = Arc::clone(&self.script);
         let Uses { reads, writes, ends } = script.uses(stage);
         let params = script.params(stage, &mut |id| self.number_or_nan(id))?;
-        let mut held = Vec::new();
-        for (n, &(field, variable)) in reads.iter().enumerate() {
+        for (n, &(_, variable)) in reads.iter().enumerate() {
             self.part(stage, variable, &reads[..n])?;
-            held.push((field, self.with_halo(stage, variable)?));
         }
+        let held = self.with_halos(stage, &reads)?;
         let before = |own: &Write| match own.before {
             Before::Kept(variable) => Ok(variable.and_then(|id| self.slots.bound(id))),
             Before::Sum(variable) => self.bound_to(variable).map(Some),

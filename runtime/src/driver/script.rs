@@ -189,6 +189,14 @@ pub trait Backend {
         Ok(())
     }
 
+    /// Fills those of several variables' buffers, which are different ones.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn fill_halos(&self, all: &[(VariableId, &Self::Buffer)]) -> Result<()> {
+        all.iter().try_for_each(|(variable, buffer)| self.fill_halo(*variable, buffer))
+    }
+
     /// Copies a buffer to another of the same shape.
     ///
     /// # Errors
@@ -241,6 +249,9 @@ impl<B: Backend> Backend for &B {
     }
     fn fill_halo(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<()> {
         (**self).fill_halo(variable, buffer)
+    }
+    fn fill_halos(&self, all: &[(VariableId, &Self::Buffer)]) -> Result<()> {
+        (**self).fill_halos(all)
     }
     fn copy(&self, from: &Self::Buffer, to: &Self::Buffer) -> Result<()> {
         (**self).copy(from, to)

@@ -159,17 +159,30 @@ impl<B: Backend> Driver<B> {
         Ok(())
     }
 
-    /// What a variable is bound to, its halo filled by its rules unless the stage needs none.
-    pub(super) fn with_halo(&mut self, stage: usize, variable: VariableId) -> Result<Rc<Slot<B::Buffer>>> {
-        let slot = self.bound_to(variable)?;
-        if !self.script.needs_halo(stage, variable)
-            || slot.filled.get().is_some_and(|by| self.script.has_same_edges(by, variable))
-        {
-            return Ok(slot);
+    /// What variables are bound to that a stage reads, their halos filled by their rules unless the stage needs none: all at once, since parts
+    /// meet for that.
+    pub(super) fn with_halos(
+        &mut self,
+        stage: usize,
+        reads: &[(FieldId, VariableId)],
+    ) -> Result<Vec<(FieldId, Rc<Slot<B::Buffer>>)>> {
+        let mut held = Vec::new();
+        let mut stale: Vec<(VariableId, Rc<Slot<B::Buffer>>)> = Vec::new();
+        for &(field, variable) in reads {
+            let slot = self.bound_to(variable)?;
+            let is_filled = slot.filled.get().is_some_and(|by| self.script.has_same_edges(by, variable));
+            if self.script.needs_halo(stage, variable) && !is_filled {
+                slot.filled.set(Some(variable));
+                stale.push((variable, Rc::clone(&slot)));
+            }
+            held.push((field, slot));
         }
-        self.backend.fill_halo(variable, &slot.buffer)?;
-        slot.filled.set(Some(variable));
-        Ok(slot)
+        if !stale.is_empty() {
+            let all: Vec<_> = stale.iter().map(|(variable, slot)| (*variable, &slot.buffer)).collect();
+            let filled = self.backend.fill_halos(&all);
+            filled.inspect_err(|_| stale.iter().for_each(|(_, slot)| slot.filled.set(None)))?;
+        }
+        Ok(held)
     }
 
     /// A slot that a stage may write a variable to: cells that it does not compute hold what they hold `before`.

@@ -129,6 +129,16 @@ impl<M: Machine> Meeting<M> {
         let table = self.machine.address(table, 0);
         Ok([Arg::Pointer(self.number(0)?), Arg::Pointer(table), Arg::I32(*count as i32)])
     }
+
+    /// The same of a kernel that could meet others, and has nobody to meet, since those before it have. All parts launch such a kernel alike, so
+    /// that they still count the same.
+    ///
+    /// # Errors
+    /// It has joined nobody.
+    pub fn alone(&self) -> Result<[Arg; 3]> {
+        let [turns, table, _] = self.arguments()?;
+        Ok([turns, table, Arg::I32(0)])
+    }
 }
 
 #[cfg(test)]

@@ -62,14 +62,14 @@ pub trait Transport: Send + Sync {
     fn end_all(&self, status: u8);
 }
 
-/// What stands before the bytes of a parcel: how many swaps came before, how many bytes there are, and its tag.
+/// What stands before the bytes of a message: how many swaps came before, how many bytes there are, and of how many parcels.
 const HEAD: usize = 20;
 
-fn head(turn: u64, count: usize, tag: u32) -> [u8; HEAD] {
+fn head(turn: u64, count: usize, parcels: u32) -> [u8; HEAD] {
     let mut head = [0; HEAD];
     head[..8].copy_from_slice(&turn.to_le_bytes());
     head[8..16].copy_from_slice(&(count as u64).to_le_bytes());
-    head[16..].copy_from_slice(&tag.to_le_bytes());
+    head[16..].copy_from_slice(&parcels.to_le_bytes());
     head
 }
 
@@ -150,35 +150,50 @@ impl Ranks {
         self.transport.end_all(status);
     }
 
-    /// Sends bytes to others and waits for theirs, in the order awaited. All ranks do so.
+    /// Sends bytes to others and waits for theirs, in the order awaited. All ranks do so. What goes to one of them is one message, in the order
+    /// of its tags.
     ///
     /// # Errors
     /// Another rank has ended, or sends something else.
-    pub fn swap(&self, sent: Vec<Parcel>, awaited: &[Awaited]) -> Result<Vec<Vec<u8>>> {
+    pub fn swap(&self, mut sent: Vec<Parcel>, awaited: &[Awaited]) -> Result<Vec<Vec<u8>>> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        let wrapped = |Parcel { to, tag, bytes }: Parcel| {
-            let head = head(turn, bytes.len(), tag);
-            Parcel { to, tag, bytes: [&head, &*bytes].concat() }
-        };
-        let sent: Vec<Parcel> = sent.into_iter().map(wrapped).collect();
-        let wider: Vec<Awaited> = awaited.iter().map(|own| Awaited { count: own.count + HEAD, ..*own }).collect();
-        let came = self.transport.swap(&sent, &wider)?;
-        if came.len() != awaited.len() {
-            return Err(Error::check(format!("{} messages are awaited, and {} came", awaited.len(), came.len())));
+        sent.sort_by_key(|own| (own.to, own.tag));
+        let joined = sent.chunk_by(|one, other| one.to == other.to).map(|own| {
+            let count = own.iter().map(|own| own.bytes.len()).sum();
+            let mut bytes = head(turn, count, own.len() as u32).to_vec();
+            own.iter().for_each(|own| bytes.extend(&own.bytes));
+            Parcel { to: own[0].to, tag: 0, bytes }
+        });
+        let mut order: Vec<usize> = (0..awaited.len()).collect();
+        order.sort_by_key(|&at| (awaited[at].from, awaited[at].tag));
+        let groups: Vec<&[usize]> = order.chunk_by(|&a, &b| awaited[a].from == awaited[b].from).collect();
+        let wanted = groups.iter().map(|own| {
+            let count: usize = own.iter().map(|&at| awaited[at].count).sum();
+            Awaited { from: awaited[own[0]].from, tag: 0, count: count + HEAD }
+        });
+        let wanted: Vec<Awaited> = wanted.collect();
+        let came = self.transport.swap(&joined.collect::<Vec<_>>(), &wanted)?;
+        if came.len() != wanted.len() {
+            return Err(Error::check(format!("{} messages are awaited, and {} came", wanted.len(), came.len())));
         }
-        let unwrapped = |(mut bytes, own): (Vec<u8>, &Awaited)| {
-            if bytes.get(..HEAD) != Some(&head(turn, own.count, own.tag)) || bytes.len() != own.count + HEAD {
-                let Awaited { from, count, .. } = own;
+        let mut all = vec![Vec::new(); awaited.len()];
+        for ((bytes, wanted), group) in came.iter().zip(&wanted).zip(groups) {
+            let count = wanted.count - HEAD;
+            if bytes.get(..HEAD) != Some(&head(turn, count, group.len() as u32)) || bytes.len() != wanted.count {
                 return Err(Error::check(format!(
-                    "rank {} awaits {count} bytes of rank {from}, and something else came",
-                    self.rank()
+                    "rank {} awaits {count} bytes of rank {}, and something else came",
+                    self.rank(),
+                    wanted.from
                 ))
                 .help("do all of them run the same version of stencilc, with the same options?"));
             }
-            bytes.drain(..HEAD);
-            Ok(bytes)
-        };
-        came.into_iter().zip(awaited).map(unwrapped).collect()
+            let mut rest = &bytes[HEAD..];
+            for &at in group {
+                let (own, behind) = rest.split_at(awaited[at].count);
+                (all[at], rest) = (own.to_vec(), behind);
+            }
+        }
+        Ok(all)
     }
 
     /// Tells all ranks some bytes, as many as one likes, and returns those of each, by rank. All ranks do so.

@@ -111,7 +111,7 @@ impl<M: Machine> Carried for Kernels<M> {
         for count in [count, 0] {
             arguments.extend([self.field(variable, buffer), Arg::I64(self.level_apart()), Arg::I32(narrow(count)?)]);
         }
-        self.launch_exchange(Fill::of(&self.problem().staged, variable), arguments, [count, own.level_count])?;
+        self.launch_exchange(Fill::of(&self.problem().staged, variable), arguments, [count, own.level_count], false)?;
         let (bytes, guards) = machine.download(&own.numbers)?;
         if guards.intact() { Ok(bytes) } else { Err(Error::check(format!("rows for another rank: {guards}"))) }
     }
@@ -130,6 +130,6 @@ impl<M: Machine> Carried for Kernels<M> {
             self.machine().write(numbers, &bytes)?;
             neighbours[place] = self.as_neighbour(variable, numbers, message.count);
         }
-        self.exchange_around(variable, buffer, neighbours)
+        self.exchange_around(variable, buffer, neighbours, false)
     }
 }

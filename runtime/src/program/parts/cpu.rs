@@ -22,6 +22,7 @@ impl Part for Interpreter {
         variable: VariableId,
         buffer: &RefCell<Data>,
         neighbours: [Option<Neighbour<Self>>; 2],
+        _: bool,
     ) -> Result<()> {
         for Neighbour { part, buffer: from, message } in neighbours.into_iter().flatten() {
             let Some(message) = message else { continue };

@@ -91,7 +91,7 @@ impl<M: Machine> Peer for Kernels<M> {
         let mut arguments = vec![nothing, Arg::I64(0), nothing, Arg::I32(0), nothing, Arg::I32(0)];
         arguments.extend([nought(fill.element); 6]);
         arguments.extend([nothing, Arg::I64(0), Arg::I32(0)].repeat(2));
-        self.launch_exchange(fill, arguments, [1, 1])
+        self.launch_exchange(fill, arguments, [1, 1], true)
     }
 
     fn record_together(parts: &[Self], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<M::Recording>> {
@@ -118,13 +118,14 @@ impl<M: Machine> Part for Kernels<M> {
         variable: VariableId,
         buffer: &M::Buffer,
         neighbours: [Option<Neighbour<Self>>; 2],
+        meets: bool,
     ) -> Result<()> {
         let own = |neighbour: Option<Neighbour<Self>>| {
             // Whoever brings nothing looks at nobody.
             let (part, other) = neighbour.map_or((self, buffer), |own| (own.part, own.buffer));
             (part.field(variable, other), part.level_apart())
         };
-        self.exchange_around(variable, buffer, neighbours.map(own))
+        self.exchange_around(variable, buffer, neighbours.map(own), meets)
     }
 }
 
@@ -160,6 +161,7 @@ impl<M: Machine> Kernels<M> {
         variable: VariableId,
         buffer: &M::Buffer,
         neighbours: [(Arg, i64); 2],
+        meets: bool,
     ) -> Result<()> {
         let known = self.exchange.around.borrow();
         let around = known.get(&variable).ok_or_else(|| Error::check("rows are exchanged that nobody prepared"))?;
@@ -176,20 +178,22 @@ impl<M: Machine> Kernels<M> {
             arguments.extend([field, Arg::I64(plane), Arg::I32(narrow(count)?)]);
         }
         let blocks = [around.column_count, around.level_count];
-        self.launch_exchange(Fill::of(&self.problem().staged, variable), arguments, blocks)
+        self.launch_exchange(Fill::of(&self.problem().staged, variable), arguments, blocks, meets)
     }
 
     /// Launches a kernel that exchanges so many columns on so many levels with the parts before and behind this one, which are told and waited
-    /// for.
+    /// for if it `meets` them.
     pub(super) fn launch_exchange(
         &self,
         fill: Fill,
         mut arguments: Vec<Arg>,
         [columns, levels]: [usize; 2],
+        meets: bool,
     ) -> Result<()> {
         let kernel = self.exchanges.get(&fill);
         let kernel = kernel.ok_or_else(|| Error::check("there is no kernel that exchanges rows"))?;
-        arguments.extend(self.exchange.meeting.arguments()?);
+        let meeting = &self.exchange.meeting;
+        arguments.extend(if meets { meeting.arguments()? } else { meeting.alone()? });
         let blocks = [columns.div_ceil(THREADS as usize).max(1) as u32, levels.clamp(1, BLOCKS) as u32, 1];
         self.machine().launch(kernel, &Launch::new(blocks, [THREADS, 1, 1]), &arguments)
     }

@@ -27,13 +27,13 @@ use crate::peers::{Brought, PartsScript, Peer};
 use messages::{Message, messages, neighbours};
 pub use rank::{Carried, Rank};
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 use stencilc_compiler::ir::program::{GridAxis, Side};
 use stencilc_compiler::ir::{Handle, VariableId};
 use stencilc_compiler::program::Beyond;
-pub use traffic::{Traffic, traffic};
+pub use traffic::{Traffic, Turn, traffic};
 
 /// A backend that can have a part of a program on a grid. It meets the parts before and behind it.
 pub trait Part: Peer {
@@ -44,7 +44,8 @@ pub trait Part: Peer {
     fn prepare(&self, variable: VariableId, brought: [Option<(&Self, &Message)>; 2]) -> Result<()>;
 
     /// Fills the halo of a buffer of a variable, as [`Backend::fill_halo`] has begun, with what the parts before and behind this one have in
-    /// theirs, when they have computed it. All parts do so, one after the other, and nothing else meanwhile.
+    /// theirs. When they have computed it, they `meet`; of several buffers that all have computed, before the first. All parts do so, one
+    /// after the other, and nothing else meanwhile.
     ///
     /// # Errors
     /// The machine fails.
@@ -53,6 +54,7 @@ pub trait Part: Peer {
         variable: VariableId,
         buffer: &Self::Buffer,
         neighbours: [Option<Neighbour<Self>>; 2],
+        meets: bool,
     ) -> Result<()>;
 }
 
@@ -167,8 +169,8 @@ pub struct Parts<B: Part> {
     messages: Vec<Message>,
     /// By part: which parts lie before and behind it.
     neighbours: Vec<[Option<usize>; 2]>,
-    /// The buffer that rows were exchanged of since all parts met last: neighbours may still look at it.
-    exchanged: Cell<*const B::Buffer>,
+    /// The buffers that rows were exchanged of since all parts met last: neighbours may still look at them.
+    exchanged: RefCell<Vec<*const B::Buffer>>,
 }
 
 impl<B: Part> Parts<B> {
@@ -185,7 +187,7 @@ impl<B: Part> Parts<B> {
             // Whoever is looked at looks, too: it is told when somebody has come so far.
             neighbours[part].iter().flatten().try_for_each(|&other| own.look_at(&backends[other]))?;
         }
-        let own = Self { cut, script, backends, messages, neighbours, exchanged: Cell::new(std::ptr::null()) };
+        let own = Self { cut, script, backends, messages, neighbours, exchanged: RefCell::default() };
         for (part, backend) in own.backends.iter().enumerate() {
             // To the part before, this one lies behind.
             let met = Side::BOTH.map(|side| {
@@ -231,10 +233,10 @@ impl<B: Part> Parts<B> {
 
     /// Sees to it that nobody changes a buffer that neighbours still look at.
     fn let_look(&self, written: &[B::Buffer]) -> Result<()> {
-        if self.exchanged.get() != written.as_ptr() {
+        if !self.exchanged.borrow().contains(&written.as_ptr()) {
             return Ok(());
         }
-        self.exchanged.set(std::ptr::null());
+        self.exchanged.borrow_mut().clear();
         self.backends.iter().try_for_each(Peer::meet)
     }
 }
@@ -269,22 +271,29 @@ impl<B: Part> Backend for Parts<B> {
     }
 
     fn fill_halo(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<()> {
-        for (backend, own) in self.backends.iter().zip(buffer) {
-            backend.fill_halo(variable, own)?;
+        self.fill_halos(&[(variable, buffer)])
+    }
+
+    fn fill_halos(&self, all: &[(VariableId, &Self::Buffer)]) -> Result<()> {
+        for (variable, buffer) in all {
+            let mut parts = self.backends.iter().zip(*buffer);
+            parts.try_for_each(|(backend, own)| backend.fill_halo(*variable, own))?;
         }
-        if !self.is_brought(variable) {
-            return Ok(());
+        let brought: Vec<_> = all.iter().filter(|(variable, _)| self.is_brought(*variable)).collect();
+        for (n, (variable, buffer)) in brought.iter().enumerate() {
+            for (part, own) in self.backends.iter().enumerate() {
+                let neighbours = Side::BOTH.map(|side| {
+                    let other = self.neighbours[part][side as usize]?;
+                    let (message, buffer) = (self.message(*variable, part, side), &buffer[other]);
+                    Some(Neighbour { part: &self.backends[other], buffer, message })
+                });
+                own.exchange(*variable, &buffer[part], neighbours, n == 0)?;
+            }
         }
-        for (part, own) in self.backends.iter().enumerate() {
-            let neighbours = Side::BOTH.map(|side| {
-                let other = self.neighbours[part][side as usize]?;
-                let (message, buffer) = (self.message(variable, part, side), &buffer[other]);
-                Some(Neighbour { part: &self.backends[other], buffer, message })
-            });
-            own.exchange(variable, &buffer[part], neighbours)?;
+        if !brought.is_empty() {
+            // Whoever has come here has seen that its neighbours have exchanged all that came before.
+            self.exchanged.replace(brought.iter().map(|(_, buffer)| buffer.as_ptr()).collect());
         }
-        // Whoever has come here has seen that its neighbours have exchanged all that came before.
-        self.exchanged.set(buffer.as_ptr());
         Ok(())
     }
 
@@ -314,9 +323,9 @@ impl<B: Part> Backend for Parts<B> {
 
     fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>> {
         // What is recorded begins when all was done before, and all is done when it ends.
-        self.exchanged.set(std::ptr::null());
+        self.exchanged.borrow_mut().clear();
         let recording = B::record_together(&self.backends, work)?;
-        self.exchanged.set(std::ptr::null());
+        self.exchanged.borrow_mut().clear();
         Ok(recording)
     }
 

@@ -112,26 +112,36 @@ impl<B: Carried> Backend for Rank<B> {
     }
 
     fn fill_halo(&self, variable: VariableId, buffer: &B::Buffer) -> Result<()> {
-        self.backend.fill_halo(variable, buffer)?;
-        if !self.is_brought(variable) {
+        self.fill_halos(&[(variable, buffer)])
+    }
+
+    fn fill_halos(&self, all: &[(VariableId, &B::Buffer)]) -> Result<()> {
+        all.iter().try_for_each(|(variable, buffer)| self.backend.fill_halo(*variable, buffer))?;
+        let brought: Vec<_> = all.iter().filter(|(variable, _)| self.is_brought(*variable)).collect();
+        if brought.is_empty() {
             return Ok(());
         }
-        let parcel = |message: &Message| {
-            let bytes = self.backend.give(variable, buffer, message)?;
-            Ok(Parcel { to: message.to, tag: message.side as u32, bytes })
-        };
-        let parcels = self.given(variable).iter().map(parcel).collect::<Result<Vec<_>>>()?;
-        let taken = self.taken(variable);
-        let awaited = |own: &Message| {
-            let count = self.backend.bytes_of(variable, own);
-            Awaited { from: own.from, tag: own.side as u32, count }
-        };
-        let came = self.ranks.swap(parcels, &taken.iter().map(awaited).collect::<Vec<_>>())?;
-        let mut sides = [None, None];
-        for (message, bytes) in taken.into_iter().zip(came) {
-            sides[message.side as usize] = Some((message, bytes));
+        let tag = |n: usize, message: &Message| (2 * n + message.side as usize) as u32;
+        let (mut parcels, mut awaited) = (Vec::new(), Vec::new());
+        for (n, (variable, buffer)) in brought.iter().enumerate() {
+            for message in self.given(*variable) {
+                let bytes = self.backend.give(*variable, buffer, &message)?;
+                parcels.push(Parcel { to: message.to, tag: tag(n, &message), bytes });
+            }
+            for message in self.taken(*variable) {
+                let count = self.backend.bytes_of(*variable, &message);
+                awaited.push(Awaited { from: message.from, tag: tag(n, &message), count });
+            }
         }
-        self.backend.take(variable, buffer, sides)
+        let mut came = self.ranks.swap(parcels, &awaited)?.into_iter();
+        for (variable, buffer) in brought {
+            let mut sides = [None, None];
+            for (message, bytes) in self.taken(*variable).into_iter().zip(&mut came) {
+                sides[message.side as usize] = Some((message, bytes));
+            }
+            self.backend.take(*variable, buffer, sides)?;
+        }
+        Ok(())
     }
 
     fn copy(&self, from: &B::Buffer, to: &B::Buffer) -> Result<()> {

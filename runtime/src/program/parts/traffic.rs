@@ -2,7 +2,7 @@
 
 use super::messages::messages;
 use super::{Cut, Rows};
-use crate::driver::dry::{Asked, asked};
+use crate::driver::dry::asked;
 use crate::error::Result;
 use crate::peers::PartsScript;
 use crate::problem::element_of;
@@ -24,12 +24,21 @@ pub struct Traffic {
     pub bytes: [usize; 2],
 }
 
-/// What each part brings in a turn of the outermost loop, in the order in which it is brought first, and how many steps that is; in all, and of no
-/// step, of a program that repeats nothing.
+/// What each part brings in a turn of the outermost loop.
+pub struct Turn {
+    /// By variable, in the order in which they are brought first.
+    pub brought: Vec<Traffic>,
+    /// How often parts bring something, at once of all variables that a call reads.
+    pub exchanges: usize,
+    /// How many steps it is; none of a program that repeats nothing, of which all is told.
+    pub steps: u64,
+}
+
+/// What each part brings in a turn of the outermost loop.
 ///
 /// # Errors
 /// A number of repetitions is negative.
-pub fn traffic(cut: &Cut) -> Result<(Vec<Traffic>, u64)> {
+pub fn traffic(cut: &Cut) -> Result<Turn> {
     let staged = &cut.whole.staged;
     let brought = staged.is_shared_by_parts();
     let script = PartsScript { whole: Arc::clone(&cut.whole), brought: Rows(brought.clone()) };
@@ -42,14 +51,8 @@ pub fn traffic(cut: &Cut) -> Result<(Vec<Traffic>, u64)> {
         let bytes = rows.map(|rows| rows * row * element_of(own.stored, staged.precision).bytes());
         Traffic { variable: own.name.clone(), times, rows, bytes }
     };
-    let Asked { filled, steps, .. } = asked(Arc::new(script))?;
-    let mut all: Vec<(VariableId, usize)> = Vec::new();
-    for variable in filled.into_iter().filter(|own| brought[own.index()]) {
-        match all.iter_mut().find(|(own, _)| *own == variable) {
-            Some((_, times)) => *times += 1,
-            None => all.push((variable, 1)),
-        }
-    }
-    let all = all.into_iter().map(|(variable, times)| of(variable, times));
-    Ok((all.filter(|own| own.rows != [0, 0]).collect(), steps))
+    let asked = asked(Arc::new(script))?;
+    let (exchanges, all) = asked.exchanges(|own| brought[own.index()]);
+    let all = all.into_iter().map(|(variable, times)| of(variable, times)).filter(|own| own.rows != [0, 0]);
+    Ok(Turn { brought: all.collect(), exchanges, steps: asked.steps })
 }

@@ -28,14 +28,14 @@ pub use cut::{Cut, Elements, Message, Part};
 pub use owners::Owners;
 pub use rank::{Carried, Rank};
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use stencilc_compiler::ir::mesh::{Fold, How, Zones};
 use stencilc_compiler::ir::{FieldId, Handle, SetId, VariableId};
 use stencilc_compiler::mesh::Chain;
-pub use traffic::{Folds, Traffic, traffic};
+pub use traffic::{Folds, Traffic, Turn, traffic};
 
 /// A backend that can have a part of a program over a mesh. What it would fold it leaves to [`ByPart::fold_together`].
 pub trait ByPart: Peer {
@@ -107,8 +107,8 @@ struct Known {
 pub struct Parts<B: ByPart> {
     known: Known,
     backends: Vec<B>,
-    /// The buffer that elements were brought of since all parts met last: others may still look at it.
-    brought: Cell<*const B::Buffer>,
+    /// The buffers that elements were brought of since all parts met last: others may still look at them.
+    brought: RefCell<Vec<*const B::Buffer>>,
 }
 
 impl Parts<Interpreter> {
@@ -148,7 +148,7 @@ impl<B: ByPart> Parts<B> {
             let place = |other: usize| Some((&backends[other], met[other].iter().position(|&own| own == part)?));
             own.join(&met[part].iter().map(|&other| place(other)).collect::<Vec<_>>())?;
         }
-        Ok(Self { known, backends, brought: Cell::new(std::ptr::null()) })
+        Ok(Self { known, backends, brought: RefCell::default() })
     }
 
     /// What computes each part.
@@ -158,13 +158,14 @@ impl<B: ByPart> Parts<B> {
 
     /// Lets parts wait for those that they look at, or that look at them.
     fn meet(&self) -> Result<()> {
-        self.brought.set(std::ptr::null());
+        self.brought.borrow_mut().clear();
         self.backends.iter().try_for_each(Peer::meet)
     }
 
     /// Sees to it that nobody changes a buffer that others still look at.
     fn let_look(&self, written: &[B::Buffer]) -> Result<()> {
-        if self.brought.get() == written.as_ptr() { self.meet() } else { Ok(()) }
+        let is_seen = self.brought.borrow().contains(&written.as_ptr());
+        if is_seen { self.meet() } else { Ok(()) }
     }
 }
 
@@ -189,6 +190,12 @@ impl Known {
         let place = whole.program.program.variables[variable].place;
         let home = place.home?;
         Some((home.set, [home.width as usize, place.levels.count(whole.levels)]))
+    }
+
+    /// The messages by which parts bring elements of a variable.
+    fn messages(&self, variable: VariableId) -> impl Iterator<Item = &Message> {
+        let set = self.shape(variable).map(|(set, _)| set);
+        self.cut.messages.iter().filter(move |message| Some(message.set) == set)
     }
 
     /// A part's numbers of the array of a variable, or all of one that is on no set.
@@ -302,18 +309,24 @@ impl<B: ByPart> Backend for Parts<B> {
     }
 
     fn fill_halo(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<()> {
-        let Some((set, _)) = self.known.shape(variable) else { return Ok(()) };
-        let mut messages = self.known.cut.messages.iter().filter(|message| message.set == set).peekable();
-        if messages.peek().is_none() {
+        self.fill_halos(&[(variable, buffer)])
+    }
+
+    fn fill_halos(&self, all: &[(VariableId, &Self::Buffer)]) -> Result<()> {
+        let brought: Vec<_> =
+            all.iter().filter(|(variable, _)| self.known.messages(*variable).next().is_some()).collect();
+        if brought.is_empty() {
             return Ok(());
         }
         self.meet()?;
-        for message in messages {
-            let &Message { to, from, .. } = message;
-            self.backends[to].bring(variable, message, &buffer[to], &self.backends[from], &buffer[from])?;
+        for (variable, buffer) in &brought {
+            for message in self.known.messages(*variable) {
+                let &Message { to, from, .. } = message;
+                self.backends[to].bring(*variable, message, &buffer[to], &self.backends[from], &buffer[from])?;
+            }
         }
         // Whoever has come here has seen that all others have brought what came before.
-        self.brought.set(buffer.as_ptr());
+        self.brought.replace(brought.iter().map(|(_, buffer)| buffer.as_ptr()).collect());
         Ok(())
     }
 
@@ -356,9 +369,9 @@ impl<B: ByPart> Backend for Parts<B> {
             return Ok(None);
         }
         // What is recorded begins when all was done before, and all is done when it ends.
-        self.brought.set(std::ptr::null());
+        self.brought.borrow_mut().clear();
         let recording = B::record_together(&self.backends, work)?;
-        self.brought.set(std::ptr::null());
+        self.brought.borrow_mut().clear();
         Ok(recording)
     }
 

@@ -106,27 +106,34 @@ impl<B: Carried> Backend for Rank<B> {
     }
 
     fn fill_halo(&self, variable: VariableId, buffer: &B::Buffer) -> Result<()> {
-        let Some((set, _)) = self.known.shape(variable) else { return Ok(()) };
-        let (all, own) = (&self.known.cut.messages, self.ranks.rank());
-        let of_set = || all.iter().filter(|message| message.set == set);
-        if of_set().next().is_none() {
+        self.fill_halos(&[(variable, buffer)])
+    }
+
+    fn fill_halos(&self, all: &[(VariableId, &B::Buffer)]) -> Result<()> {
+        if all.iter().all(|(variable, _)| self.known.messages(*variable).next().is_none()) {
             return Ok(());
         }
-        let tag = |message: &Message| message.number as u32;
-        let given = of_set().filter(|message| message.from == own).map(|message| {
-            let bytes = self.backend.give(variable, buffer, message)?;
-            Ok(Parcel { to: message.to, tag: tag(message), bytes })
-        });
-        let given = given.collect::<Result<Vec<_>>>()?;
-        let taken: Vec<&Message> = of_set().filter(|message| message.to == own).collect();
-        let awaited = |message: &&Message| Awaited {
-            from: message.from,
-            tag: tag(message),
-            count: self.backend.bytes_of(variable, message),
-        };
-        let came = self.ranks.swap(given, &taken.iter().map(awaited).collect::<Vec<_>>())?;
-        let mut both = taken.into_iter().zip(came);
-        both.try_for_each(|(message, bytes)| self.backend.take(variable, buffer, message, &bytes))
+        let (own, count) = (self.ranks.rank(), self.known.cut.messages.len());
+        let tag = |n: usize, message: &Message| (n * count + message.number) as u32;
+        let (mut parcels, mut awaited) = (Vec::new(), Vec::new());
+        for (n, (variable, buffer)) in all.iter().enumerate() {
+            for message in self.known.messages(*variable).filter(|message| message.from == own) {
+                let bytes = self.backend.give(*variable, buffer, message)?;
+                parcels.push(Parcel { to: message.to, tag: tag(n, message), bytes });
+            }
+            for message in self.known.messages(*variable).filter(|message| message.to == own) {
+                let count = self.backend.bytes_of(*variable, message);
+                awaited.push(Awaited { from: message.from, tag: tag(n, message), count });
+            }
+        }
+        let mut came = self.ranks.swap(parcels, &awaited)?.into_iter();
+        for (variable, buffer) in all {
+            let taken = self.known.messages(*variable).filter(|message| message.to == own);
+            for (message, bytes) in taken.zip(&mut came) {
+                self.backend.take(*variable, buffer, message, &bytes)?;
+            }
+        }
+        Ok(())
     }
 
     fn copy(&self, from: &B::Buffer, to: &B::Buffer) -> Result<()> {

@@ -36,12 +36,21 @@ pub struct Folds {
     pub bytes: usize,
 }
 
-/// What parts bring in a step of the outermost loop, in the order in which it is brought first, and what is folded; in all, of a program that
-/// repeats nothing.
+/// What parts bring in a turn of the outermost loop; in all, of a program that repeats nothing.
+pub struct Turn {
+    /// By variable, in the order in which they are brought first.
+    pub brought: Vec<Traffic>,
+    /// How often parts bring something, at once of all variables that a call reads.
+    pub exchanges: usize,
+    /// What is folded.
+    pub folds: Folds,
+}
+
+/// What parts bring in a turn of the outermost loop.
 ///
 /// # Errors
 /// A number of repetitions is negative.
-pub fn traffic(cut: &Cut, merges: &dyn Fn(&Chain) -> bool) -> Result<(Vec<Traffic>, Folds)> {
+pub fn traffic(cut: &Cut, merges: &dyn Fn(&Chain) -> bool) -> Result<Turn> {
     let known = Known::new(MeshScript::new(&cut.whole, merges), cut.clone());
     let asked = asked(Arc::<super::OverMesh>::clone(&known.script))?;
     let of = |(variable, times): (VariableId, usize)| {
@@ -55,13 +64,7 @@ pub fn traffic(cut: &Cut, merges: &dyn Fn(&Chain) -> bool) -> Result<(Vec<Traffi
         let variable = cut.whole.program.program.variables[variable].name.clone();
         (elements > 0).then_some(Traffic { variable, times, elements, bytes: elements * each, from })
     };
-    let mut all: Vec<(VariableId, usize)> = Vec::new();
-    for variable in asked.filled {
-        match all.iter_mut().find(|(own, _)| *own == variable) {
-            Some((_, times)) => *times += 1,
-            None => all.push((variable, 1)),
-        }
-    }
+    let (exchanges, all) = asked.exchanges(|variable| known.messages(variable).next().is_some());
     let mut folds = Folds::default();
     for stage in asked.computed {
         let call = &known.script.whole.stage(stage).call;
@@ -72,5 +75,5 @@ pub fn traffic(cut: &Cut, merges: &dyn Fn(&Chain) -> bool) -> Result<(Vec<Traffi
             folds.bytes += folded * elements * cut.whole.levels * cut.whole.precision.bytes();
         }
     }
-    Ok((all.into_iter().filter_map(of).collect(), folds))
+    Ok(Turn { brought: all.into_iter().filter_map(of).collect(), exchanges, folds })
 }
