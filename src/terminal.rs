@@ -5,6 +5,9 @@
 
 use crate::heard::hears;
 use crate::message::Message;
+use crate::run::together;
+use anstream::adapter::strip_str;
+use anstream::{AutoStream, ColorChoice};
 use clap::builder::styling::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
@@ -40,7 +43,10 @@ pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => files::exit(0),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+            together::end(0);
+            files::exit(0)
+        }
         Err(error) => Err(Error::input(format!("cannot write the results to stdout: {error}"))),
     }
 }
@@ -98,6 +104,16 @@ pub fn ascii_controls(json: &str) -> String {
     safe
 }
 
+/// Writes a text with styles to stderr, in one piece: several processes may share it. That it may not arrive is no reason to stop.
+fn write_at_once(text: &str) {
+    let stderr = std::io::stderr();
+    let text = match AutoStream::choice(&stderr) {
+        ColorChoice::Never => strip_str(text).to_string(),
+        ColorChoice::Always | ColorChoice::AlwaysAnsi | ColorChoice::Auto => text.to_owned(),
+    };
+    let _ = stderr.lock().write_all(text.as_bytes());
+}
+
 /// Says something on stderr, or to whoever hears this thread. That it may not arrive is no reason to stop.
 fn say(style: Style, word: &str, message: &str) {
     if is_silent() || hears(|heard| heard.notes.push(shown(message).into_owned())) {
@@ -113,7 +129,7 @@ fn say(style: Style, word: &str, message: &str) {
         });
         lines = rest.collect::<Vec<_>>().join("\n");
     }
-    let _ = writeln!(anstream::stderr(), "{style}{word}{style:#}: {lines}");
+    write_at_once(&format!("{style}{word}{style:#}: {lines}\n"));
 }
 
 /// Says what is wrong about the call, or the help that it asks for, and returns the exit status.
@@ -172,7 +188,7 @@ pub fn diagnostics(diagnostics: &[Diagnostic], source: &Source) {
     if is_silent() {
         return;
     }
-    let _ = write!(anstream::stderr(), "{}", diagnostic::render(diagnostics, source, true));
+    write_at_once(&diagnostic::render(diagnostics, source, true));
 }
 
 /// Lines with their columns one below the other; numbers stand in the columns `right`. A cell has one line.

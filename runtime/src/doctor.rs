@@ -124,10 +124,7 @@ fn host_compiler() -> Finding {
 fn several_processes() -> Finding {
     let what = "MPI";
     match mpi::Compiler::find() {
-        Ok(found) => Finding::good(
-            what,
-            format!("{}, {}", found.calls.lines().next().unwrap_or_default(), found.program.display()),
-        ),
+        Ok(found) => Finding::good(what, format!("{}, {}", found.library(), found.program.display())),
         Err(error) => Finding {
             remedy: error.help.map(|help| format!("only for several processes: {help}")),
             ..Finding::missing(what, error.message, "")

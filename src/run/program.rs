@@ -3,7 +3,7 @@
 use super::animate::{self, AnimateArgs, Animation};
 use super::idle;
 use super::kept::{Kept, resumed};
-use super::outputs;
+use super::outputs::{self, Target};
 use super::picture::{Look, SIDE};
 use super::texts::Texts;
 use super::together::Together;
@@ -149,6 +149,7 @@ pub fn run(
     if !json && !drawn.is_empty() {
         progress.aside(|| terminal::note(&format!("drawn at random, with seed {}: {}", args.seed, drawn.join(", "))));
     }
+    ready.will_be_asked(asked(args, &written));
     others.agree()?;
     let mut run = ready.start_on(platform)?;
     others.agree()?;
@@ -244,6 +245,15 @@ pub fn run(
         text.push_str(&print::table(&printed, &cells, &input.source, None));
     }
     terminal::print(&text)
+}
+
+/// What is asked of a run on its way and at its end, in this order.
+fn asked(args: &Args, written: &Written) -> String {
+    let own = &args.of_program;
+    let files: Vec<&str> = written.files.iter().flat_map(Target::fields).collect();
+    let pictures: Vec<&str> = written.pictures.iter().map(|(look, _)| look.field.as_str()).collect();
+    let animations: Vec<&str> = written.animations.iter().map(Animation::field).collect();
+    format!("{files:?} {pictures:?} {animations:?} {:?} {}", own.every, own.checkpoint.is_some())
 }
 
 /// Refuses files of steps that would all have one name.

@@ -44,13 +44,21 @@ pub fn together(work: impl FnOnce(&Together) -> Result<()>) -> Result<()> {
     if mpi::started().is_some_and(|[_, rank]| rank > 0) {
         terminal::silence(true);
     }
-    let own = Together { ranks: mpi::joined()?.map(Arc::new), agreed: Cell::new(0), is_over: Cell::new(false) };
+    if let Some(value) = std::env::var_os(mpi::VARIABLE).filter(|value| *value != "off") {
+        let value = value.to_string_lossy();
+        terminal::note(&format!("{}={value} changes nothing: `off` is what it can say", mpi::VARIABLE));
+    }
+    let joined = mpi::joined().inspect_err(|_| terminal::silence(false))?;
+    let own = Together { ranks: joined.map(Arc::new), agreed: Cell::new(0), is_over: Cell::new(false) };
+    own.ranks.iter().for_each(|ranks| ranks.tell_first_alone());
     let done = work(&own);
     let Some(ranks) = &own.ranks else { return done };
     match done {
         Ok(()) => {
+            // Nobody leaves before the first has written all: some MPIs cannot end who has left.
+            let done = ranks.first_says(true).map(drop);
             keep(None);
-            Ok(())
+            done
         }
         Err(error) if own.is_over.get() || own.agreed.get() < TIMES => {
             let told = if own.is_over.get() { error } else { ranks.agree(Some(&error)).err().unwrap_or(error) };

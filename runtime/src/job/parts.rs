@@ -58,7 +58,7 @@ impl Ready {
         machines: Vec<Arc<M>>,
         problem: Arc<MeshProblem>,
     ) -> Result<Run> {
-        let (own, cut) = self.cut_mesh(problem, machines.len())?;
+        let (own, cut) = self.cut_mesh(problem, machines.len(), &|_| Ok(()))?;
         let machines = machines.into_iter().enumerate();
         let backends = machines.map(|(number, machine)| own.backend(&cut, number, machine)).collect::<Result<_>>()?;
         let (choices, merged, merges) = (own.choices, cut.merged(own.choices), cut.clone());
@@ -68,12 +68,18 @@ impl Ready {
         Ok(run)
     }
 
-    /// A mesh in parts, and how kernels compute each of them.
-    fn cut_mesh(&self, problem: Arc<MeshProblem>, parts: usize) -> Result<(OverPart, over::parts::Cut)> {
+    /// A mesh in parts, whose owners somebody checks, and how kernels compute each of them.
+    fn cut_mesh(
+        &self,
+        problem: Arc<MeshProblem>,
+        parts: usize,
+        check: &dyn Fn(&over::parts::Owners) -> Result<()>,
+    ) -> Result<(OverPart, over::parts::Cut)> {
         let How { over_mesh, ordering, is_unrecorded, .. } = self.how.clone();
         let ordering = ordering.unwrap_or_else(|| Ordering::kept(&problem.mesh));
         let choices = over_mesh.unwrap_or_else(|| MeshChoices::usual(problem.program.mesh.levels));
         let owners = over::parts::Owners::new(&problem, parts)?;
+        check(&owners)?;
         let (cut, choices) = over::parts::Cut::new(problem, &owners)?.chosen(choices);
         Ok((OverPart { choices, ordering, is_unrecorded, reader: self.reader.clone() }, cut))
     }
@@ -127,6 +133,7 @@ impl Ready {
             }
             (Checked::Mesh(problem), Platform::Cpu) => {
                 let owners = over::parts::Owners::new(&problem, ranks.ranks())?;
+                same_owners(&ranks, &owners)?;
                 let cut = over::parts::Cut::new(problem, &owners)?;
                 let backend = over::cpu::Interpreter::new(Arc::clone(&cut.parts()[own].problem)).leaving();
                 self.begun(over::parts::Rank::new(cut, backend, ranks, &|_| false)?)
@@ -147,7 +154,7 @@ impl Ready {
                 self.begun(Rank::new(cut, backend, ranks)?)
             }
             Checked::Mesh(problem) => {
-                let (kernels, cut) = self.cut_mesh(problem, ranks.ranks())?;
+                let (kernels, cut) = self.cut_mesh(problem, ranks.ranks(), &|owners| same_owners(&ranks, owners))?;
                 let backend = kernels.backend(&cut, own, machine)?;
                 let (choices, merged, merges) = (kernels.choices, cut.merged(kernels.choices), cut.clone());
                 let rank = over::parts::Rank::new(cut, backend, ranks, &|chain| merges.merges(chain, choices))?;
@@ -162,11 +169,19 @@ impl Ready {
     fn compare(&self, ranks: &Ranks, device: &str) -> Result<()> {
         let hash = |bytes: &[u8]| *blake3::hash(bytes).as_bytes();
         let about = serde_json::to_vec(&self.about).map_err(|error| Error::check(error.to_string()))?;
+        let resumed = match &self.resumed {
+            Some(checkpoint) => {
+                serde_json::to_vec(&checkpoint.about).map_err(|error| Error::check(error.to_string()))?
+            }
+            None => Vec::new(),
+        };
         let mut parts = vec![
             ("another version of stencilc".to_owned(), hash(env!("CARGO_PKG_VERSION").as_bytes())),
             ("another text, another grid or mesh, or other parameters".to_owned(), hash(&about)),
             ("another kind of device".to_owned(), hash(device.as_bytes())),
             ("other choices of kernels".to_owned(), hash(format!("{:?}", self.how).as_bytes())),
+            ("other outputs, pictures or checkpoints to write".to_owned(), hash(self.asked.as_bytes())),
+            ("another checkpoint, or none, to go on from".to_owned(), hash(&resumed)),
         ];
         let script = self.checked.script();
         let given = script.initial()?.into_iter();
@@ -175,11 +190,14 @@ impl Ready {
         if let Some(checkpoint) = &self.resumed {
             let arrays = checkpoint.arrays().iter();
             parts.extend(arrays.map(|(name, own)| (format!("other numbers in `{name}`"), hash(own.data.bytes()))));
-            let about = serde_json::to_vec(&checkpoint.about).map_err(|error| Error::check(error.to_string()))?;
-            parts.push(("another checkpoint".to_owned(), hash(&about)));
         }
         ranks.compare(&parts)
     }
+}
+
+/// Sees to it that all processes cut a mesh alike: METIS draws numbers, and each host has its own library.
+fn same_owners(ranks: &Ranks, owners: &over::parts::Owners) -> Result<()> {
+    ranks.compare(&[("other parts of the mesh".to_owned(), owners.hash())])
 }
 
 /// What is said of parts, where they are those of processes.

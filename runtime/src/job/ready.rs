@@ -43,6 +43,8 @@ pub struct Ready {
     before: u64,
     device: Option<Device>,
     pub(super) stream: Option<usize>,
+    /// What is asked of it once it is started.
+    pub(super) asked: String,
     ranks: Option<Arc<Ranks>>,
     pub(super) how: How,
     pub(super) reader: Option<Rc<Reader>>,
@@ -111,7 +113,19 @@ impl Ready {
             checkpoint.check(&about, &*script)?;
             before = checkpoint.done(&*script)?;
         }
-        Ok(Self { checked, prints, about, resumed, before, device, stream, ranks, how, reader: None })
+        Ok(Self {
+            checked,
+            prints,
+            about,
+            resumed,
+            before,
+            device,
+            stream,
+            asked: String::new(),
+            ranks,
+            how,
+            reader: None,
+        })
     }
 
     /// What its stencils print, in the order of their calls, if that is computed.
@@ -143,7 +157,7 @@ impl Ready {
         *open == Open::Kernel && plan.is_none() && over_mesh.is_none()
     }
 
-    /// On how many devices it is computed: as many for each process of several.
+    /// On how many devices it is computed, those of all processes.
     pub fn parts(&self) -> usize {
         self.ranks.as_ref().map_or(self.how.parts.max(1), |ranks| ranks.ranks())
     }
@@ -166,6 +180,11 @@ impl Ready {
     /// On how many devices, as [`Job::devices`] says it.
     pub fn devices(&mut self, number: usize) {
         self.how.parts = number;
+    }
+
+    /// Says what is asked of it once it is started, in some words: all processes that compute it together have to ask the same.
+    pub fn will_be_asked(&mut self, asked: String) {
+        self.asked = asked;
     }
 
     /// Starts each kernel by itself, and not those of many steps at once, as a CUDA graph.

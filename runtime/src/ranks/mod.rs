@@ -18,7 +18,7 @@ use crate::device::Device;
 use crate::error::{Error, Fault, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes for another rank.
 pub struct Parcel {
@@ -56,20 +56,46 @@ pub trait Transport: Send + Sync {
     ///
     /// # Errors
     /// Another rank has ended, or does not send as many as are awaited.
-    fn swap(&self, sent: &[Parcel], awaited: &[Awaited]) -> Result<Vec<Vec<u8>>>;
+    fn swap(&self, sent: Vec<Parcel>, awaited: &[Awaited]) -> Result<Vec<Vec<u8>>>;
 
     /// Ends all ranks, whatever they do, and returns where it cannot.
     fn end_all(&self, status: u8);
 }
 
-/// What stands before the bytes of a message: how many swaps came before, how many bytes there are, and of how many parcels.
-const HEAD: usize = 20;
+/// What stands before the bytes of a message: how many swaps came before, how many bytes there are, of how many parcels, and what it is about.
+const HEAD: usize = 24;
 
-fn head(turn: u64, count: usize, parcels: u32) -> [u8; HEAD] {
+/// What ranks tell each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// What this module asks by itself.
+    Agreement,
+    /// What a rank looks at of another, of as many variables.
+    Halos(usize),
+    /// What a variable holds.
+    Variable(usize),
+    /// The numbers that become one.
+    Reduction(usize),
+}
+
+impl About {
+    fn number(self) -> u32 {
+        let (kind, number) = match self {
+            Self::Agreement => (0, 0),
+            Self::Halos(count) => (1, count),
+            Self::Variable(number) => (2, number),
+            Self::Reduction(number) => (3, number),
+        };
+        kind << 24 | number as u32 & 0xff_ffff
+    }
+}
+
+fn head(turn: u64, count: usize, parcels: u32, about: About) -> [u8; HEAD] {
     let mut head = [0; HEAD];
     head[..8].copy_from_slice(&turn.to_le_bytes());
     head[8..16].copy_from_slice(&(count as u64).to_le_bytes());
-    head[16..].copy_from_slice(&parcels.to_le_bytes());
+    head[16..20].copy_from_slice(&parcels.to_le_bytes());
+    head[20..].copy_from_slice(&about.number().to_le_bytes());
     head
 }
 
@@ -77,6 +103,8 @@ fn head(turn: u64, count: usize, parcels: u32) -> [u8; HEAD] {
 pub struct Ranks {
     transport: Box<dyn Transport>,
     turn: AtomicU64,
+    /// Whether the first rank alone is told what fields hold.
+    first_alone: AtomicBool,
 }
 
 impl fmt::Debug for Ranks {
@@ -111,7 +139,7 @@ struct Told {
 impl Ranks {
     /// Those that a transport leads to.
     pub fn new(transport: impl Transport + 'static) -> Self {
-        Self { transport: Box::new(transport), turn: AtomicU64::new(0) }
+        Self { transport: Box::new(transport), turn: AtomicU64::new(0), first_alone: AtomicBool::new(false) }
     }
 
     /// Which of all this one is, from 0.
@@ -155,12 +183,12 @@ impl Ranks {
     ///
     /// # Errors
     /// Another rank has ended, or sends something else.
-    pub fn swap(&self, mut sent: Vec<Parcel>, awaited: &[Awaited]) -> Result<Vec<Vec<u8>>> {
+    pub fn swap(&self, about: About, mut sent: Vec<Parcel>, awaited: &[Awaited]) -> Result<Vec<Vec<u8>>> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         sent.sort_by_key(|own| (own.to, own.tag));
         let joined = sent.chunk_by(|one, other| one.to == other.to).map(|own| {
             let count = own.iter().map(|own| own.bytes.len()).sum();
-            let mut bytes = head(turn, count, own.len() as u32).to_vec();
+            let mut bytes = head(turn, count, own.len() as u32, about).to_vec();
             own.iter().for_each(|own| bytes.extend(&own.bytes));
             Parcel { to: own[0].to, tag: 0, bytes }
         });
@@ -172,14 +200,14 @@ impl Ranks {
             Awaited { from: awaited[own[0]].from, tag: 0, count: count + HEAD }
         });
         let wanted: Vec<Awaited> = wanted.collect();
-        let came = self.transport.swap(&joined.collect::<Vec<_>>(), &wanted)?;
+        let came = self.transport.swap(joined.collect(), &wanted)?;
         if came.len() != wanted.len() {
             return Err(Error::check(format!("{} messages are awaited, and {} came", wanted.len(), came.len())));
         }
         let mut all = vec![Vec::new(); awaited.len()];
         for ((bytes, wanted), group) in came.iter().zip(&wanted).zip(groups) {
             let count = wanted.count - HEAD;
-            if bytes.get(..HEAD) != Some(&head(turn, count, group.len() as u32)) || bytes.len() != wanted.count {
+            if bytes.get(..HEAD) != Some(&head(turn, count, group.len() as u32, about)) || bytes.len() != wanted.count {
                 return Err(Error::check(format!(
                     "rank {} awaits {count} bytes of rank {}, and something else came",
                     self.rank(),
@@ -200,16 +228,39 @@ impl Ranks {
     ///
     /// # Errors
     /// As [`Ranks::swap`].
-    pub fn gather(&self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+    pub fn gather(&self, about: About, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+        self.told_to(about, own, &|_| true)
+    }
+
+    /// The same of what whoever looks at it has to know: all ranks, or the first alone if that was said; then others get nothing.
+    ///
+    /// # Errors
+    /// As [`Ranks::swap`].
+    pub fn collect(&self, about: About, own: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+        let first_alone = self.first_alone.load(Ordering::Relaxed);
+        let all = self.told_to(about, own, &|rank| rank == 0 || !first_alone)?;
+        Ok((self.is_first() || !first_alone).then_some(all))
+    }
+
+    /// Lets the first rank alone be told what fields hold: it prints and writes for all, and others have no use for it.
+    pub fn tell_first_alone(&self) {
+        self.first_alone.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells some ranks some bytes.
+    fn told_to(&self, about: About, own: &[u8], hears: &dyn Fn(usize) -> bool) -> Result<Vec<Vec<u8>>> {
         let others = || (0..self.ranks()).filter(|&other| other != self.rank());
-        let all = |bytes: &[u8]| others().map(|to| Parcel { to, tag: 0, bytes: bytes.to_vec() }).collect();
-        let of = |counts: &[usize]| -> Vec<Awaited> {
-            others().zip(counts).map(|(from, &count)| Awaited { from, tag: 0, count }).collect()
+        let all = |bytes: &[u8]| {
+            others().filter(|&to| hears(to)).map(|to| Parcel { to, tag: 0, bytes: bytes.to_vec() }).collect()
         };
-        let lengths = self.swap(all(&(own.len() as u64).to_le_bytes()), &of(&vec![8; self.ranks() - 1]))?;
+        let from: Vec<usize> = others().filter(|_| hears(self.rank())).collect();
+        let of = |counts: &[usize]| -> Vec<Awaited> {
+            from.iter().zip(counts).map(|(&from, &count)| Awaited { from, tag: 0, count }).collect()
+        };
+        let lengths = self.swap(about, all(&(own.len() as u64).to_le_bytes()), &of(&vec![8; from.len()]))?;
         let length = |bytes: &Vec<u8>| bytes.iter().rev().fold(0, |all, &byte| all << 8 | usize::from(byte));
-        let mut came = self.swap(all(own), &of(&lengths.iter().map(length).collect::<Vec<_>>()))?;
-        came.insert(self.rank(), own.to_vec());
+        let mut came = self.swap(about, all(own), &of(&lengths.iter().map(length).collect::<Vec<_>>()))?;
+        came.insert(self.rank().min(came.len()), own.to_vec());
         Ok(came)
     }
 
@@ -221,7 +272,7 @@ impl Ranks {
         let sent = (1..self.ranks()).filter(|_| self.is_first());
         let sent = sent.map(|to| Parcel { to, tag: 0, bytes: vec![u8::from(truth)] }).collect();
         let awaited = if self.is_first() { vec![] } else { vec![Awaited { from: 0, tag: 0, count: 1 }] };
-        Ok(self.swap(sent, &awaited)?.first().map_or(truth, |bytes| bytes == &[1]))
+        Ok(self.swap(About::Agreement, sent, &awaited)?.first().map_or(truth, |bytes| bytes == &[1]))
     }
 
     /// Lets nobody go on unless all can. All ranks say how they stand, and get the same error if one of them has any.
@@ -233,7 +284,7 @@ impl Ranks {
             own.map(|error| Told { fault: error.fault, message: error.message.clone(), help: error.help.clone() });
         let own = serde_json::to_vec(&own).unwrap_or_default();
         let all: Vec<Option<Told>> =
-            self.gather(&own)?.iter().map(|bytes| serde_json::from_slice(bytes).ok()).collect();
+            self.gather(About::Agreement, &own)?.iter().map(|bytes| serde_json::from_slice(bytes).ok()).collect();
         let Some((rank, first)) = all.iter().enumerate().find_map(|(rank, told)| Some((rank, told.as_ref()?))) else {
             return Ok(());
         };
@@ -251,7 +302,7 @@ impl Ranks {
     /// A part differs, which is told.
     pub fn compare(&self, parts: &[(String, [u8; 32])]) -> Result<()> {
         let hashes: Vec<u8> = parts.iter().flat_map(|(_, hash)| *hash).collect();
-        let all = self.gather(&hashes)?;
+        let all = self.gather(About::Agreement, &hashes)?;
         let first = all.first().map(Vec::as_slice).unwrap_or_default();
         let Some((rank, own)) = all.iter().enumerate().find(|(_, own)| *own != first) else { return Ok(()) };
         let mut both = own.chunks(32).zip(first.chunks(32));

@@ -4,7 +4,7 @@
 //! own `mpicc`, once, and kept as kernels are. This program needs MPI neither to be built nor to start.
 
 use super::{Awaited, Parcel, Ranks, Transport};
-use crate::error::{Error, Result, reason};
+use crate::error::{Error, Fault, Result, reason};
 use crate::files::Scratch;
 use crate::{cache, doctor};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
@@ -38,6 +38,9 @@ struct Raw {
     peer: c_int,
     tag: c_int,
 }
+
+/// What the shim returns where a message has another length than is awaited.
+const OTHER_LENGTH: c_int = -1;
 
 type Begin = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
 type Swap = unsafe extern "C" fn(*const Raw, c_int, *const Raw, c_int) -> c_int;
@@ -92,6 +95,8 @@ pub fn shared() -> Result<Option<Arc<Ranks>>> {
 pub struct Compiler {
     /// The program's file.
     pub program: PathBuf,
+    /// Options that it is always given.
+    options: Vec<String>,
     /// What it would call, and with which options.
     pub calls: String,
 }
@@ -103,7 +108,9 @@ impl Compiler {
     /// There is none that answers.
     pub fn find() -> Result<Self> {
         let given = std::env::var(COMPILER).ok().filter(|given| !given.trim().is_empty());
-        let name = given.clone().unwrap_or_else(|| "mpicc".to_owned());
+        let mut words = given.as_deref().unwrap_or("mpicc").split_whitespace().map(str::to_owned);
+        let (name, options): (String, Vec<String>) = (words.next().unwrap_or_default(), words.collect());
+        let told = options.clone();
         let remedy = format!(
             "install what programs for MPI are compiled with: `apt install libopenmpi-dev`, `dnf install openmpi-devel`, \
              `module load openmpi`; the variable {COMPILER} names another mpicc"
@@ -118,7 +125,15 @@ impl Compiler {
         // Both Open MPI and MPICH tell that, and it has the place of the library in it.
         let shown = Command::new(&program).arg("-show").stdin(Stdio::null()).output();
         let shown = shown.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-        Ok(Self { program, calls: format!("{version}\n{shown}") })
+        Ok(Self { program, options, calls: format!("{version}\n{shown}\n{}", told.join(" ")) })
+    }
+
+    /// Which MPI it is of, as far as what it calls tells.
+    pub fn library(&self) -> &'static str {
+        const KNOWN: [(&str, &str); 4] =
+            [("openmpi", "Open MPI"), ("mpich", "MPICH"), ("mvapich", "MVAPICH"), ("intel", "Intel MPI")];
+        let calls = self.calls.to_lowercase();
+        KNOWN.iter().find(|(sign, _)| calls.contains(sign)).map_or("MPI", |(_, name)| name)
     }
 
     /// The shim's library: its bytes.
@@ -128,11 +143,14 @@ impl Compiler {
         let failed = |why: &dyn std::fmt::Display| {
             let program = self.program.display();
             Error::input(format!("`{program}` does not compile what ranks need of MPI: {why}"))
-                .help("it is compiled in the folder for temporary files, which must have room: TMPDIR names another")
+                .help(format!(
+                    "the variable {COMPILER} names MPI's own compiler, which knows where `mpi.h` is; what it makes goes to the folder \
+                     for temporary files, which TMPDIR names"
+                ))
         };
         std::fs::write(&text, SHIM).map_err(|error| failed(&error))?;
         let mut command = Command::new(&self.program);
-        command.args(["-O1", "-shared", "-fPIC", "-o"]).arg(&made).arg(&text);
+        command.args(&self.options).args(["-O1", "-shared", "-fPIC", "-o"]).arg(&made).arg(&text);
         let output = command.env("LC_ALL", "C").env("TMPDIR", folder.path()).stdin(Stdio::null()).output();
         let output = output.map_err(|error| failed(&error))?;
         if !output.status.success() {
@@ -222,7 +240,7 @@ impl Transport for Mpi {
         self.here
     }
 
-    fn swap(&self, sent: &[Parcel], awaited: &[Awaited]) -> Result<Vec<Vec<u8>>> {
+    fn swap(&self, sent: Vec<Parcel>, awaited: &[Awaited]) -> Result<Vec<Vec<u8>>> {
         let mut came: Vec<Vec<u8>> = awaited.iter().map(|own| vec![0; own.count]).collect();
         let raw = |bytes: *mut u8, count: usize, peer: usize, tag: u32| Raw {
             bytes,
@@ -231,15 +249,23 @@ impl Transport for Mpi {
             tag: tag as c_int,
         };
         // The shim only reads what is sent.
-        let sent = sent.iter().map(|own| raw(own.bytes.as_ptr().cast_mut(), own.bytes.len(), own.to, own.tag));
-        let sent: Vec<Raw> = sent.collect();
+        let given = sent.iter().map(|own| raw(own.bytes.as_ptr().cast_mut(), own.bytes.len(), own.to, own.tag));
+        let given: Vec<Raw> = given.collect();
         let room = came.iter_mut().zip(awaited);
         let room = room.map(|(bytes, own)| raw(bytes.as_mut_ptr(), own.count, own.from, own.tag));
         let room: Vec<Raw> = room.collect();
         let shim = self.shim.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: all bytes are there until it returns, when MPI has done with them.
-        shim.check(unsafe { (shim.swap)(sent.as_ptr(), sent.len() as c_int, room.as_ptr(), room.len() as c_int) })?;
-        Ok(came)
+        // SAFETY: what comes is written only as long as the call takes, and what is sent is there until MPI has done with it: for good, if
+        // that is not known.
+        let told = unsafe { (shim.swap)(given.as_ptr(), given.len() as c_int, room.as_ptr(), room.len() as c_int) };
+        if told != 0 {
+            std::mem::forget(sent);
+        }
+        match told {
+            OTHER_LENGTH => Err(Error::check("another rank sends more or fewer bytes than are awaited")
+                .help("do all of them run the same version of stencilc, with the same options?")),
+            told => shim.check(told).map(|()| came),
+        }
     }
 
     fn end_all(&self, status: u8) {
@@ -253,7 +279,12 @@ impl Transport for Mpi {
 impl Drop for Mpi {
     fn drop(&mut self) {
         let shim = self.shim.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: nothing is under way.
+        if std::thread::panicking() {
+            // The others would wait for this one.
+            // SAFETY: it ends the process.
+            unsafe { (shim.abort)(c_int::from(Fault::Check.status())) };
+        }
+        // SAFETY: nothing is under way, or the shim knows.
         unsafe { (shim.end)() };
     }
 }

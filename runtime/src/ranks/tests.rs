@@ -36,7 +36,7 @@ impl Transport for Harmed {
         self.own.on_host()
     }
 
-    fn swap(&self, sent: &[Parcel], awaited: &[Awaited]) -> Result<Vec<Vec<u8>>> {
+    fn swap(&self, sent: Vec<Parcel>, awaited: &[Awaited]) -> Result<Vec<Vec<u8>>> {
         let harmed = |own: &Parcel| {
             let before = self.before.lock().unwrap().replace(own.bytes.clone());
             let bytes = match (self.harm, before) {
@@ -47,7 +47,7 @@ impl Transport for Harmed {
             };
             Parcel { to: own.to, tag: own.tag, bytes }
         };
-        self.own.swap(&sent.iter().map(harmed).collect::<Vec<_>>(), awaited)
+        self.own.swap(sent.iter().map(harmed).collect(), awaited)
     }
 
     fn end_all(&self, _: u8) {}
@@ -58,9 +58,9 @@ fn sent(harm: Harm) -> Vec<Result<Vec<u8>>> {
     let mut both = threads(2).into_iter().map(|own| Ranks::new(Harmed { own, harm, before: Mutex::new(None) }));
     let [first, second] = [both.next().unwrap(), both.next().unwrap()];
     for number in 1..4 {
-        first.swap(vec![Parcel { to: 1, tag: 7, bytes: vec![number; 2] }], &[]).unwrap();
+        first.swap(About::Agreement, vec![Parcel { to: 1, tag: 7, bytes: vec![number; 2] }], &[]).unwrap();
     }
-    let one = || Ok(second.swap(vec![], &[Awaited { from: 0, tag: 7, count: 2 }])?.remove(0));
+    let one = || Ok(second.swap(About::Agreement, vec![], &[Awaited { from: 0, tag: 7, count: 2 }])?.remove(0));
     (0..3).map(|_| one()).collect()
 }
 
@@ -83,7 +83,7 @@ fn bytes_have_tags_whatever_their_order() {
         let other = 1 - ranks.rank();
         let parcel = |tag: u32| Parcel { to: other, tag, bytes: vec![tag as u8, ranks.rank() as u8] };
         let awaited = |tag: u32| Awaited { from: other, tag, count: 2 };
-        ranks.swap(vec![parcel(1), parcel(2)], &[awaited(2), awaited(1)])
+        ranks.swap(About::Halos(2), vec![parcel(1), parcel(2)], &[awaited(2), awaited(1)])
     });
     assert_eq!(got.unwrap(), [[[2, 1], [1, 1]], [[2, 0], [1, 0]]]);
 }
@@ -92,14 +92,35 @@ fn bytes_have_tags_whatever_their_order() {
 fn all_are_told_what_each_has() {
     let told = together(4, |ranks| {
         let own = vec![ranks.rank() as u8; ranks.rank()];
-        Ok((ranks.gather(&own)?, ranks.first_says(ranks.is_first())?))
+        Ok((ranks.gather(About::Agreement, &own)?, ranks.first_says(ranks.is_first())?))
     });
     for (all, first) in told.unwrap() {
         assert_eq!(all, [vec![], vec![1], vec![2, 2], vec![3, 3, 3]]);
         assert!(first);
     }
-    let alone = together(1, |ranks| Ok((ranks.gather(&[5])?, ranks.first_says(true)?))).unwrap();
+    let alone = together(1, |ranks| Ok((ranks.gather(About::Agreement, &[5])?, ranks.first_says(true)?))).unwrap();
     assert_eq!(alone, [(vec![vec![5]], true)]);
+}
+
+/// Ranks that ask for different things are told so, though as many bytes come.
+#[test]
+fn what_is_about_something_else_is_no_answer() {
+    let all = together(2, |ranks| ranks.gather(About::Variable(ranks.rank()), &[7; 4]).map(drop));
+    let said = all.unwrap_err();
+    assert!(said.message.contains("something else came"), "{said}");
+}
+
+#[test]
+fn the_first_alone_can_be_told() {
+    let told = together(3, |ranks| {
+        let all = ranks.collect(About::Variable(1), &[ranks.rank() as u8])?;
+        ranks.tell_first_alone();
+        Ok((all, ranks.collect(About::Variable(1), &[ranks.rank() as u8])?))
+    });
+    let all = vec![vec![0], vec![1], vec![2]];
+    let told = told.unwrap();
+    assert_eq!(told[0], (Some(all.clone()), Some(all.clone())));
+    assert_eq!(told[2], (Some(all), None));
 }
 
 #[test]
@@ -150,7 +171,7 @@ fn each_rank_of_a_host_has_a_gpu() {
 fn nobody_waits_for_who_has_ended() {
     let all = together(3, |ranks| match ranks.rank() {
         1 => Err(Error::input("the disk is full")),
-        _ => ranks.gather(&[0]).map(drop),
+        _ => ranks.gather(About::Agreement, &[0]).map(drop),
     });
     assert_eq!(all.unwrap_err().message, "the disk is full");
 }

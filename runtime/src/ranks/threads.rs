@@ -48,10 +48,10 @@ impl Transport for Threads {
         [self.rank, self.to.len()]
     }
 
-    fn swap(&self, sent: &[Parcel], awaited: &[Awaited]) -> Result<Vec<Vec<u8>>> {
+    fn swap(&self, sent: Vec<Parcel>, awaited: &[Awaited]) -> Result<Vec<Vec<u8>>> {
         let ended = |rank: usize| Error::check(format!("rank {rank} has ended"));
         for Parcel { to, tag, bytes } in sent {
-            self.to[*to].send((*tag, bytes.clone())).map_err(|_| ended(*to))?;
+            self.to[to].send((tag, bytes)).map_err(|_| ended(to))?;
         }
         let mut from = self.from.lock().unwrap_or_else(PoisonError::into_inner);
         let mut await_one = |own: &Awaited| {

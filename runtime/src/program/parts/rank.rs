@@ -9,7 +9,7 @@ use crate::array::Data;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
 use crate::peers::{PartsScript, Peer};
-use crate::ranks::{Awaited, Parcel, Ranks};
+use crate::ranks::{About, Awaited, Parcel, Ranks};
 use std::sync::Arc;
 use stencilc_compiler::ir::program::Side;
 use stencilc_compiler::ir::{Handle, VariableId};
@@ -102,7 +102,9 @@ impl<B: Carried> Backend for Rank<B> {
         let own = self.backend.read(variable, buffer)?;
         let Some(shape) = self.cut.shape(variable) else { return Ok(own) };
         let element = own.element();
-        let parts = self.ranks.gather(own.bytes())?;
+        let Some(parts) = self.ranks.collect(About::Variable(variable.index()), own.bytes())? else {
+            return Ok(self.script.fresh(variable));
+        };
         let parts: Vec<Data> = parts.iter().map(|bytes| Data::of_bytes(element, bytes)).collect::<Result<_>>()?;
         let is_whole = |(part, rows): (&Data, &std::ops::Range<usize>)| part.len() == shape[0] * shape[1] * rows.len();
         if !parts.iter().zip(&self.cut.rows).all(is_whole) {
@@ -133,7 +135,7 @@ impl<B: Carried> Backend for Rank<B> {
                 awaited.push(Awaited { from: message.from, tag: tag(n, &message), count });
             }
         }
-        let mut came = self.ranks.swap(parcels, &awaited)?.into_iter();
+        let mut came = self.ranks.swap(About::Halos(brought.len()), parcels, &awaited)?.into_iter();
         for (variable, buffer) in brought {
             let mut sides = [None, None];
             for (message, bytes) in self.taken(*variable).into_iter().zip(&mut came) {

@@ -50,6 +50,15 @@ impl Owners {
         Ok(Self { parts, of: declared.sets.handles().zip(of).map(alone).collect() })
     }
 
+    /// A hash of who owns what.
+    pub fn hash(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        for own in &self.of {
+            hasher.update(&(own.len() as u64).to_le_bytes()).update(bytemuck::cast_slice(own));
+        }
+        *hasher.finalize().as_bytes()
+    }
+
     /// Those that somebody says: by set of the declared mesh, by element.
     ///
     /// # Errors

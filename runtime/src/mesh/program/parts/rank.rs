@@ -9,7 +9,7 @@ use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
 use crate::mesh::program::MeshScript;
 use crate::peers::Peer;
-use crate::ranks::{Awaited, Parcel, Ranks};
+use crate::ranks::{About, Awaited, Parcel, Ranks};
 use std::sync::Arc;
 use stencilc_compiler::ir::{Handle, VariableId};
 use stencilc_compiler::mesh::Chain;
@@ -66,7 +66,8 @@ impl<B: Carried> Rank<B> {
         let (levels, element) = (folding.levels, left.element());
         let owned = |rank: usize| folding.ranks[rank].iter().map(|pair| pair.map(|number| number as usize * levels));
         let numbers = owned(self.ranks.rank()).flat_map(|[_, from]| from..from + levels);
-        let all = self.ranks.gather(left.pick(numbers).bytes())?;
+        let about = About::Reduction(folding.field.index());
+        let all = self.ranks.gather(about, left.pick(numbers).bytes())?;
         let mut leaves = Data::fresh(element, folding.count);
         for (rank, bytes) in all.iter().enumerate() {
             let own = Data::of_bytes(element, bytes)?;
@@ -95,7 +96,8 @@ impl<B: Carried> Backend for Rank<B> {
         let own = self.backend.read(variable, buffer)?;
         let Some(home) = self.known.shape(variable) else { return Ok(own) };
         let mut all = self.known.script.fresh(variable);
-        for (part, bytes) in self.ranks.gather(own.bytes())?.iter().enumerate() {
+        let told = self.ranks.collect(About::Variable(variable.index()), own.bytes())?;
+        for (part, bytes) in told.iter().flatten().enumerate() {
             let (own, (set, [width, levels])) = (Data::of_bytes(own.element(), bytes)?, home);
             if own.len() != self.known.cut.parts[part].elements[set.index()].users.len() * width * levels {
                 return Err(Error::check("a rank sends other elements than it has"));
@@ -126,7 +128,7 @@ impl<B: Carried> Backend for Rank<B> {
                 awaited.push(Awaited { from: message.from, tag: tag(n, message), count });
             }
         }
-        let mut came = self.ranks.swap(parcels, &awaited)?.into_iter();
+        let mut came = self.ranks.swap(About::Halos(all.len()), parcels, &awaited)?.into_iter();
         for (variable, buffer) in all {
             let taken = self.known.messages(*variable).filter(|message| message.to == own);
             for (message, bytes) in taken.zip(&mut came) {
