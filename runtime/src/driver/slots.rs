@@ -38,6 +38,9 @@ pub(super) struct Frame {
     region: u64,
 }
 
+/// Slots that fields of a stage read.
+pub(super) type Held<B> = Vec<(FieldId, Rc<Slot<B>>)>;
+
 /// All slots.
 pub(super) struct Slots<B> {
     shapes: Vec<Shape>,
@@ -161,11 +164,7 @@ impl<B: Backend> Driver<B> {
 
     /// What variables are bound to that a stage reads, their halos filled by their rules unless the stage needs none: all at once, since parts
     /// meet for that.
-    pub(super) fn with_halos(
-        &mut self,
-        stage: usize,
-        reads: &[(FieldId, VariableId)],
-    ) -> Result<Vec<(FieldId, Rc<Slot<B::Buffer>>)>> {
+    pub(super) fn with_halos(&mut self, stage: usize, reads: &[(FieldId, VariableId)]) -> Result<Held<B::Buffer>> {
         let mut held = Vec::new();
         let mut stale: Vec<(VariableId, Rc<Slot<B::Buffer>>)> = Vec::new();
         for &(field, variable) in reads {
