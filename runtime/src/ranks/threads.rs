@@ -2,6 +2,7 @@
 
 use super::{Awaited, Parcel, Ranks, Transport};
 use crate::error::{Error, Result};
+use rayon::ThreadPoolBuilder;
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -78,7 +79,13 @@ pub fn together<T: Send>(count: usize, work: impl Fn(Arc<Ranks>) -> Result<T> + 
     let all = threads(count);
     std::thread::scope(|scope| {
         let work = &work;
-        let started = all.into_iter().map(|own| scope.spawn(move || work(Arc::new(Ranks::new(own)))));
+        let rank = |own| {
+            // Each computes by a thread of its own: those that all share may all be waiting for ranks.
+            let pool = ThreadPoolBuilder::new().num_threads(1).build();
+            let pool = pool.map_err(|error| Error::machine(format!("no thread can be started for a rank: {error}")))?;
+            pool.install(|| work(Arc::new(Ranks::new(own))))
+        };
+        let started = all.into_iter().map(|own| scope.spawn(move || rank(own)));
         let started: Vec<_> = started.collect();
         let ended = |_| Error::check("a mistake in stencilc has ended a rank: it has said why on stderr");
         // All of them are waited for, whoever failed.
