@@ -244,21 +244,17 @@ impl Job {
     ///
     /// ```
     /// # use stencilc_compiler::{grid::Grid, source::Source};
-    /// # use stencilc_runtime::{Device, Drawing, job::{Domain, Job}, ranks::{Ranks, threads::threads}};
-    /// # use std::sync::Arc;
+    /// # use stencilc_runtime::{Device, Drawing, job::{Domain, Job}, ranks::threads::together};
     /// let text = "
     ///     stencil spread { in a; out b; b = 0.5 * a + 0.25 * (a[j-1] + a[j+1]) }
     ///     program warm { inout heat; boundary { j: periodic }; repeat 9 { heat = spread(heat) } }
     /// ";
-    /// let computed = |ranks| {
+    /// let heat = together(3, |ranks| {
     ///     let job = Job::new(&Source::new("warm.stn", text), Some("warm"))?.on(Domain::Rows(Grid::rows(4, 24, 1)));
-    ///     let mut run = job.drawing(Drawing::Everything).device(Device::Cpu).ranks(Arc::new(ranks)).start()?;
+    ///     let mut run = job.drawing(Drawing::Everything).device(Device::Cpu).ranks(ranks).start()?;
     ///     run.finish()?;
     ///     run.get("heat")
-    /// };
-    /// let each = |own| std::thread::spawn(move || computed(Ranks::new(own)));
-    /// let each: Vec<_> = threads(3).into_iter().map(each).collect();
-    /// let heat: Vec<_> = each.into_iter().map(|own| own.join().unwrap()).collect::<Result<_, _>>()?;
+    /// })?;
     /// assert_eq!(heat[0].data, heat[2].data);
     /// # Ok::<(), stencilc_runtime::Error>(())
     /// ```
