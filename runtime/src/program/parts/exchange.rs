@@ -90,7 +90,10 @@ impl<M: Machine> Peer for Kernels<M> {
         let [nothing, ..] = self.exchange.meeting.arguments()?;
         let mut arguments = vec![nothing, Arg::I64(0), nothing, Arg::I32(0), nothing, Arg::I32(0)];
         arguments.extend([nought(fill.element); 6]);
-        arguments.extend([nothing, Arg::I64(0), Arg::I32(0)].repeat(2));
+        // As if one column were brought: who brings none waits for nobody.
+        for brought in [1, 0] {
+            arguments.extend([nothing, Arg::I64(0), Arg::I32(brought)]);
+        }
         self.launch_exchange(fill, arguments, [1, 1], true)
     }
 

@@ -280,19 +280,27 @@ impl<B: Part> Backend for Parts<B> {
             parts.try_for_each(|(backend, own)| backend.fill_halo(*variable, own))?;
         }
         let brought: Vec<_> = all.iter().filter(|(variable, _)| self.is_brought(*variable)).collect();
-        for (n, (variable, buffer)) in brought.iter().enumerate() {
+        // Who brings nothing waits for nobody: so one meeting serves all buffers of which the same parts bring something.
+        let mut has_waited = vec![false; self.backends.len()];
+        for (variable, buffer) in &brought {
+            let brings = |part: usize| Side::BOTH.iter().any(|&side| self.message(*variable, part, side).is_some());
+            let meets = has_waited.iter().enumerate().any(|(part, has_waited)| !has_waited && brings(part));
+            has_waited.iter_mut().enumerate().for_each(|(part, has_waited)| *has_waited |= meets && brings(part));
+            if meets && (0..self.backends.len()).all(brings) {
+                // All have waited, and so seen that their neighbours have exchanged all that came before.
+                self.exchanged.borrow_mut().clear();
+            }
             for (part, own) in self.backends.iter().enumerate() {
                 let neighbours = Side::BOTH.map(|side| {
                     let other = self.neighbours[part][side as usize]?;
                     let (message, buffer) = (self.message(*variable, part, side), &buffer[other]);
                     Some(Neighbour { part: &self.backends[other], buffer, message })
                 });
-                own.exchange(*variable, &buffer[part], neighbours, n == 0)?;
+                own.exchange(*variable, &buffer[part], neighbours, meets)?;
             }
-        }
-        if !brought.is_empty() {
-            // Whoever has come here has seen that its neighbours have exchanged all that came before.
-            self.exchanged.replace(brought.iter().map(|(_, buffer)| buffer.as_ptr()).collect());
+            if !self.exchanged.borrow().contains(&buffer.as_ptr()) {
+                self.exchanged.borrow_mut().push(buffer.as_ptr());
+            }
         }
         Ok(())
     }
