@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::cuda::nccl::Nccl;
 use crate::ranks::mpi;
 use crate::{Error, cache, cuda, emulate, nvrtc, threads};
 
@@ -60,6 +61,7 @@ pub fn examine() -> Vec<Finding> {
     findings.push(host_compiler());
     findings.extend(TOOLS.iter().map(Tool::examine));
     findings.push(several_processes());
+    findings.push(between_gpus());
     findings.push(kernel_cache());
     findings
 }
@@ -127,6 +129,21 @@ fn several_processes() -> Finding {
         Ok(found) => Finding::good(what, format!("{}, {}", found.library(), found.program.display())),
         Err(error) => Finding {
             remedy: error.help.map(|help| format!("only for several processes: {help}")),
+            ..Finding::missing(what, error.message, "")
+        },
+    }
+}
+
+/// NCCL, by which GPUs of several processes send each other what they need.
+fn between_gpus() -> Finding {
+    let what = "NCCL";
+    match Nccl::find() {
+        Ok(nccl) => {
+            let [major, minor, patch] = nccl.numbers();
+            Finding::good(what, format!("{major}.{minor}.{patch}, {}", nccl.place.display()))
+        }
+        Err(error) => Finding {
+            remedy: error.help.map(|help| format!("only for GPUs of several processes: {help}")),
             ..Finding::missing(what, error.message, "")
         },
     }

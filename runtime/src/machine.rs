@@ -1,6 +1,7 @@
 //! What runs kernels: a GPU, or the emulator. Everything that runs one is written against [`Machine`], once.
 
 use crate::Result;
+use crate::ranks::{About, Freight, Memory, Ranks, through_hosts};
 use std::fmt;
 use stencilc_compiler::plan::{KnownGrid, Plan};
 
@@ -75,6 +76,33 @@ pub trait Machine {
     /// There is no way between them.
     fn look_at(&self, _: &Self) -> Result<()> {
         Ok(())
+    }
+
+    /// Makes ready to send memory to machines of other ranks. All ranks do so.
+    ///
+    /// # Errors
+    /// There should be a way between them, and it fails.
+    fn reach(&self, _: &Ranks) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether what it sends to other ranks can be recorded.
+    fn records_swaps(&self, _: &Ranks) -> bool {
+        false
+    }
+
+    /// Sends memory to other ranks, and fills memory with what comes of them, in the order of launches. All ranks do so.
+    ///
+    /// # Errors
+    /// As [`Ranks::swap`]; a kernel has failed.
+    fn swap(
+        &self,
+        ranks: &Ranks,
+        about: About,
+        sent: &[Freight<Memory<Self::Buffer>>],
+        rooms: &[Freight<Memory<Self::Buffer>>],
+    ) -> Result<()> {
+        through_hosts(self, ranks, about, sent, rooms)
     }
 
     /// As [`Machine::record`], of several machines of a kind.

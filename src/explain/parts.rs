@@ -110,7 +110,7 @@ impl PartFacts {
         if let Some(folds) = folds {
             let numbers = count(folds.numbers, "reduction");
             text.push_str(&format!(
-                "  {numbers} {each}, of {} B in all, which the first brings together\n",
+                "  {numbers} {each}, of which the others tell the first {} B\n",
                 grouped(folds.bytes)
             ));
         }

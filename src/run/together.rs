@@ -6,6 +6,7 @@
 use crate::terminal;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
+use stencilc_runtime::cuda::nccl;
 use stencilc_runtime::ranks::{Ranks, mpi};
 use stencilc_runtime::{Device, Error, Result, files};
 
@@ -106,6 +107,12 @@ impl Together {
         self.agreed.set(self.agreed.get() + 1);
         if self.agreed.get() == TIMES {
             keep(Some(Others::End(Arc::clone(ranks))));
+            if let Some(Error { message, help, .. }) = ranks.detour().filter(|_| !nccl::is_off()) {
+                let help = help.map_or(String::new(), |help| format!("; {help}"));
+                terminal::note(&format!(
+                    "what GPUs bring of each other goes through the memory of hosts: {message}{help}"
+                ));
+            }
         }
         Ok(())
     }

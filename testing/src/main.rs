@@ -7,12 +7,13 @@ use clap::builder::PossibleValue;
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Settings};
@@ -169,6 +170,46 @@ fn memory_is_executable() -> bool {
     })
 }
 
+/// What processes are at work on, and since when.
+#[derive(Default)]
+struct Busy {
+    by_job: Mutex<BTreeMap<usize, (Range<u64>, Instant)>>,
+    is_over: AtomicBool,
+}
+
+impl Busy {
+    /// How long a batch may take before it is told.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    fn at_work(&self) -> MutexGuard<'_, BTreeMap<usize, (Range<u64>, Instant)>> {
+        self.by_job.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, job: usize, seeds: &Range<u64>) {
+        self.at_work().insert(job, (seeds.clone(), Instant::now()));
+    }
+
+    fn end(&self, job: usize) {
+        self.at_work().remove(&job);
+    }
+
+    /// Tells of batches that take long, each minute of each, until all is over.
+    fn watch(&self, bar: &ProgressBar) {
+        let mut told = BTreeMap::new();
+        while !self.is_over.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(100));
+            for (seeds, since) in self.at_work().values() {
+                let minutes = since.elapsed().as_secs() / Self::PATIENCE.as_secs();
+                if minutes > 0 && told.insert(seeds.start, minutes) != Some(minutes) {
+                    bar.suspend(|| {
+                        eprintln!("note: {minutes} min over the seeds {} to {}", seeds.start, seeds.end - 1)
+                    });
+                }
+            }
+        }
+    }
+}
+
 /// Gives work to processes, and sums up.
 fn lead(args: &Args) -> Result<ExitCode> {
     let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
@@ -183,7 +224,7 @@ fn lead(args: &Args) -> Result<ExitCode> {
     }
     let add = |mut tally: Tally| -> Result<()> {
         write(&args.failures, std::mem::take(&mut tally.failed))?;
-        let mut total = total.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
         bar.inc(tally.programs);
         *total = std::mem::take(&mut *total).and(tally);
         if total.failures > 0 {
@@ -200,20 +241,25 @@ fn lead(args: &Args) -> Result<ExitCode> {
         });
         taken.ok().map(|at| at..end.min(at.saturating_add(batch)))
     };
+    let busy = Busy::default();
     std::thread::scope(|scope| {
+        scope.spawn(|| busy.watch(&bar));
         let threads: Vec<_> = (0..jobs)
-            .map(|_| {
-                scope.spawn(|| -> Result<()> {
+            .map(|job| {
+                let (busy, take, add, crashes) = (&busy, &take, &add, &crashes);
+                scope.spawn(move || -> Result<()> {
                     let mut worker = Worker::start(args)?;
                     while let Some(seeds) = take() {
+                        busy.begin(job, &seeds);
                         if let Some(tally) = worker.ask(&seeds) {
                             add(tally)?;
                             continue;
                         }
                         crashes.fetch_add(1, Ordering::Relaxed);
                         worker.stop();
-                        worker = one_by_one(args, seeds, &add)?;
+                        worker = one_by_one(args, seeds, add)?;
                     }
+                    busy.end(job);
                     worker.stop();
                     Ok(())
                 })
@@ -222,10 +268,12 @@ fn lead(args: &Args) -> Result<ExitCode> {
         let ended = threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|_| Err(Error::check("a thread ended early"))));
-        ended.collect::<Result<Vec<()>>>()
+        let ended: Vec<Result<()>> = ended.collect();
+        busy.is_over.store(true, Ordering::Relaxed);
+        ended.into_iter().collect::<Result<Vec<()>>>()
     })?;
     bar.finish_and_clear();
-    let tally = total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let tally = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     let failed = tally.failures > 0;
     let (crashes, next_seed) = (crashes.into_inner(), next.into_inner());
     let summary = Summary { tally, crashes, wall: start.elapsed().as_secs_f64(), next_seed };

@@ -138,6 +138,12 @@ pub const FOLDING: u32 = 256;
 /// Threads of a warp.
 const WARP: u32 = gpu::WARP as u32;
 
+/// Numbers that a warp of [`fold_tiles`] makes one of.
+pub const FOLDED_TILE: usize = 2 * WARP as usize;
+
+/// Tiles that a block of [`fold_tiles`] makes one number of each.
+pub const TILES_OF_BLOCK: usize = FOLDING as usize / WARP as usize;
+
 /// Makes one number of each [`FOLDED`], pairwise: a number whose neighbour does not exist stays as it is. `fold(numbers, totals, n)`
 /// has a block for each total.
 pub fn fold(name: &str, fold: Fold, real: Element) -> Kernel {
@@ -193,6 +199,48 @@ pub fn fold(name: &str, fold: Fold, real: Element) -> Kernel {
             });
         });
         own.store(totals, block, of_warps.at(0));
+    });
+    simplify(own.finish())
+}
+
+/// Makes one number of each of some tiles of [`FOLDED_TILE`] numbers, pairwise, as [`fold`] does: `fold_tiles(numbers, totals, tiles, tile_count, n)`,
+/// where `tiles` are pairs of where a total goes and where its numbers start. The totals may stand before the numbers in one array of n.
+pub fn fold_tiles(name: &str, fold: Fold, real: Element) -> Kernel {
+    let mut own = Builder::new(name, FOLDING, "");
+    let kind = Type::one(real);
+    let (numbers, totals) = (own.aliased("numbers", kind, false), own.aliased("totals", kind, true));
+    let tiles = own.aliased("tiles", Type::I32, false);
+    let (count, n) = (own.number("tile_count", Type::I32), own.number("n", Type::I32));
+    let thread = own.name("thread", Term::thread_of_launch(FOLDING));
+    let tile = own.name("tile", thread.over(WARP));
+    let lane = own.name("lane", thread.rem(WARP));
+    // Of a tile that there is not no number is there.
+    let first = own.variable("first", n);
+    let is_there = own.name("is_there", tile.less(count));
+    own.when(is_there, |own| {
+        let start = own.term(tiles.at(2.times(tile).plus(1)));
+        own.assign(first, start.plus(2.times(lane)));
+    });
+    let first = own.get(first);
+    let first = own.name("mine", first);
+    let total = own.variable("total", 0.to(kind));
+    own.when(first.less(n), |own| {
+        own.assign(total, numbers.at(first));
+        let at = own.term(first.plus(1));
+        own.when(at.less(n), |own| {
+            let number = own.name("number", numbers.at(at));
+            join(own, fold, total, number);
+        });
+    });
+    own.each("by", (1, WARP, Step::Doubled), Unroll::Free, |own, by| {
+        let mine = own.get(total);
+        let next = own.shuffle_down(mine, by);
+        let next = own.name("next", next);
+        own.when(first.plus(2.times(by)).less(n), |own| join(own, fold, total, next));
+    });
+    own.when(is_there.and(lane.is(Relation::Eq, 0)), |own| {
+        let place = own.term(tiles.at(2.times(tile)));
+        own.store(totals, place, total);
     });
     simplify(own.finish())
 }

@@ -88,12 +88,14 @@ def device() -> str:
     return _core.device()[0]
 
 
-def _look_for_nvrtc() -> None:
-    """NVIDIA's compiler, if this environment has it as a package: `pip install stencilc[cuda]`."""
+def _look_for(library: str) -> None:
+    """A library of NVIDIA's, if this environment has it as a package."""
     for folder in sys.path:
-        for own in sorted(pathlib.Path(folder or ".").glob("nvidia/*/lib/libnvrtc.so.*"), reverse=True):
+        for own in sorted(pathlib.Path(folder or ".").glob("nvidia/*/lib/" + library), reverse=True):
             _core.look_in(str(own.parent))
             return
 
 
-_look_for_nvrtc()
+# The compiler, of `pip install stencilc[cuda]`, and what GPUs of several processes send by.
+_look_for("libnvrtc.so.*")
+_look_for("libnccl.so.2")

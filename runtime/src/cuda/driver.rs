@@ -29,6 +29,7 @@ driver_calls! {
     cuDeviceGetAttribute,
     cuDeviceGetCount,
     cuDeviceGetName,
+    cuDeviceGetUuid_v2,
     cuDevicePrimaryCtxRelease_v2,
     cuDevicePrimaryCtxRetain,
     cuDeviceTotalMem_v2,
@@ -221,6 +222,17 @@ pub(super) fn device(ordinal: usize) -> Result<CUdevice> {
     // SAFETY: the driver is initialised, and the handle goes into an integer that is there.
     succeed(unsafe { cuDeviceGet(&mut device, number) }, "be found")?;
     Ok(device)
+}
+
+/// What tells a GPU from any other.
+pub(super) type DeviceUuid = [u8; 16];
+
+/// That of a GPU.
+pub(super) fn uuid(device: CUdevice) -> Result<DeviceUuid> {
+    let mut uuid = sys::CUuuid { bytes: [0; 16] };
+    // SAFETY: the device is the driver's, and the answer goes where there is room for it.
+    succeed(unsafe { cuDeviceGetUuid_v2(&mut uuid, device) }, "say which GPU it is")?;
+    Ok(uuid.bytes.map(|byte| byte as u8))
 }
 
 pub(super) fn describe(ordinal: usize, device: CUdevice) -> Result<DeviceInfo> {

@@ -11,6 +11,7 @@ mod context;
 mod driver;
 mod graph;
 mod kernel;
+pub mod nccl;
 mod peers;
 mod stream;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub use stream::Stream;
 
 use crate::lent::Lent;
 use crate::machine::{Arg, GUARD, Guards, Launch, Machine, PATTERN};
+use crate::ranks::{About, Freight, Memory, Ranks, through_hosts};
 use crate::{Error, Result};
 use buffer::in_bytes;
 use context::{Context, Event};
@@ -40,6 +42,7 @@ use driver::{
     cuModuleLoadDataEx, describe, device, split_version,
 };
 use kernel::{Limits, Loaded, Packed, check_extents, check_image, launch_attributes, launch_config, parameters, spell};
+use nccl::Communicator;
 
 /// An open GPU. Buffers, modules and kernels may outlive it.
 pub struct Gpu {
@@ -449,6 +452,27 @@ impl Machine for Gpu {
 
     fn look_at(&self, other: &Gpu) -> Result<()> {
         Gpu::look_at(self, other)
+    }
+
+    fn reach(&self, ranks: &Ranks) -> Result<()> {
+        Communicator::reach(self, ranks)
+    }
+
+    fn records_swaps(&self, ranks: &Ranks) -> bool {
+        ranks.between_gpus(|known| known.is_some())
+    }
+
+    fn swap(
+        &self,
+        ranks: &Ranks,
+        about: About,
+        sent: &[Freight<Memory<Buffer>>],
+        rooms: &[Freight<Memory<Buffer>>],
+    ) -> Result<()> {
+        ranks.between_gpus(|known| match known {
+            Some(communicator) => communicator.swap(self, sent, rooms),
+            None => through_hosts(self, ranks, about, sent, rooms),
+        })
     }
 
     fn record_together(gpus: &[&Gpu], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {

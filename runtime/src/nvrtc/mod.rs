@@ -23,6 +23,7 @@ use stencilc_compiler::gpu;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 
 pub use resources::Resources;
+pub(crate) use search::further;
 pub use search::{Located, VARIABLE, home, locate, look_in};
 pub(crate) use search::{package, toolkits};
 

@@ -39,10 +39,15 @@ pub fn home() -> Option<PathBuf> {
 /// Folders that somebody else named.
 static FURTHER: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Looks in this folder, too, before those of the loader: of an environment that brings its own. It has to be said before NVRTC is
-/// looked for.
+/// Looks for NVRTC, and for NCCL, in this folder, too, before those of the loader: of an environment that brings its own. It has to be said before
+/// they are looked for.
 pub fn look_in(folder: PathBuf) {
     FURTHER.lock().unwrap_or_else(PoisonError::into_inner).push(folder);
+}
+
+/// The folders that were named.
+pub(crate) fn further() -> Vec<PathBuf> {
+    FURTHER.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Finds NVRTC without opening it; the answer is that of the first call.
@@ -58,11 +63,8 @@ pub fn locate() -> Result<&'static Located> {
     let located = LOCATED.get_or_init(|| {
         let path = match std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
             Some(named) => named_library(Path::new(&named))?,
-            None => FURTHER
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .iter()
-                .cloned()
+            None => further()
+                .into_iter()
                 .chain(loader_folders())
                 .chain(toolkits().iter().flat_map(|toolkit| {
                     [toolkit.join("lib64"), toolkit.join("targets/x86_64-linux/lib"), toolkit.join("lib")]

@@ -3,22 +3,27 @@
 //! ```text
 //! mod: what ranks tell each other (Ranks), by whatever brings bytes from one to another (Transport)
 //! threads: ranks that are threads of one process    mpi: processes that mpirun or srun have started -> shim.c
+//! freight: what goes from the memory of one rank's machine to that of another's
 //! ```
 //!
 //! All ranks are asked the same in the same order. What they tell each other is numbered, so that what was lost, cut short or has come
 //! in another's place is an error, and no wrong number.
 
+mod freight;
 pub mod mpi;
 #[cfg(test)]
 mod tests;
 pub mod threads;
 
 use crate::cuda;
+use crate::cuda::nccl::Communicator;
 use crate::device::Device;
 use crate::error::{Error, Fault, Result};
+pub use freight::{Carrier, Freight, Memory, of_host, through_hosts};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Bytes for another rank.
 pub struct Parcel {
@@ -105,6 +110,8 @@ pub struct Ranks {
     turn: AtomicU64,
     /// Whether the first rank alone is told what fields hold.
     first_alone: AtomicBool,
+    /// The way between the GPUs of all, or why there is none, once somebody has looked for it.
+    between_gpus: Mutex<Option<Result<Communicator>>>,
 }
 
 impl fmt::Debug for Ranks {
@@ -139,7 +146,12 @@ struct Told {
 impl Ranks {
     /// Those that a transport leads to.
     pub fn new(transport: impl Transport + 'static) -> Self {
-        Self { transport: Box::new(transport), turn: AtomicU64::new(0), first_alone: AtomicBool::new(false) }
+        Self {
+            transport: Box::new(transport),
+            turn: AtomicU64::new(0),
+            first_alone: AtomicBool::new(false),
+            between_gpus: Mutex::default(),
+        }
     }
 
     /// Which of all this one is, from 0.
@@ -171,6 +183,24 @@ impl Ranks {
         let Device::Cuda(first) = device else { return Ok(device) };
         let count = cuda::availability()?;
         of_gpus(first, count, self.on_host())
+    }
+
+    /// Asks the way between the GPUs of all ranks, if there is one.
+    pub(crate) fn between_gpus<T>(&self, ask: impl FnOnce(Option<&Communicator>) -> T) -> T {
+        let known = self.between_gpus.lock().unwrap_or_else(PoisonError::into_inner);
+        ask(known.as_ref().and_then(|known| known.as_ref().ok()))
+    }
+
+    /// Says the way between the GPUs of all, or why there is none. One that was there before is left as it is: who ends it waits for the others.
+    pub(crate) fn set_between_gpus(&self, way: Result<Communicator>) {
+        let before = self.between_gpus.lock().unwrap_or_else(PoisonError::into_inner).replace(way);
+        std::mem::forget(before);
+    }
+
+    /// Why what goes between the GPUs of ranks goes through the hosts' memory; nothing where it does not, or where there are no GPUs.
+    pub fn detour(&self) -> Option<Error> {
+        let known = self.between_gpus.lock().unwrap_or_else(PoisonError::into_inner);
+        known.as_ref().and_then(|known| known.as_ref().err().cloned())
     }
 
     /// Ends all ranks, whatever they do, and returns where it cannot.

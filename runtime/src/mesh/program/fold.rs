@@ -12,19 +12,36 @@ pub const BLOCK: u32 = machine::FOLDING;
 /// Numbers that a block makes one of.
 pub const NUMBERS: usize = machine::FOLDED;
 
-/// The kernel's name.
-pub fn name(fold: Fold, precision: Precision) -> String {
-    format!("fold_{}_{}", fold.name(), precision.name())
+/// What of many numbers a kernel makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Folds {
+    /// Each [`NUMBERS`] that follow each other.
+    Blocks,
+    /// The tiles of a table.
+    Tiles,
 }
 
-/// The kernel, which makes one number of each block of [`NUMBERS`]. A number whose neighbour does not exist stays as it is.
+/// The kernel's name.
+pub fn name(folds: Folds, fold: Fold, precision: Precision) -> String {
+    let what = match folds {
+        Folds::Blocks => "fold",
+        Folds::Tiles => "fold_tiles",
+    };
+    format!("{what}_{}_{}", fold.name(), precision.name())
+}
+
+/// The kernel. A number whose neighbour does not exist stays as it is.
 ///
 /// # Errors
 /// A template is broken, which is a fault of the compiler.
-pub fn text(fold: Fold, precision: Precision) -> Result<String> {
+pub fn text(folds: Folds, fold: Fold, precision: Precision) -> Result<String> {
     let real = match precision {
         Precision::F32 => Element::F32,
         Precision::F64 => Element::F64,
     };
-    Ok(cuda::text(&machine::fold(&name(fold, precision), fold, real))?)
+    let name = name(folds, fold, precision);
+    Ok(cuda::text(&match folds {
+        Folds::Blocks => machine::fold(&name, fold, real),
+        Folds::Tiles => machine::fold_tiles(&name, fold, real),
+    })?)
 }

@@ -11,15 +11,17 @@ use crate::error::{Error, Result};
 use crate::machine::{Arg, Machine};
 use crate::program::fill::{Fill, Pairs, column_at, levels, nought};
 use crate::program::kernels::Kernels;
+use crate::ranks::{About, Carrier, Freight, Memory, Ranks};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use stencilc_compiler::ir::VariableId;
 
 /// What is carried of variables, on a machine.
 pub struct Carrying<M: Machine> {
     given: RefCell<BTreeMap<(VariableId, Message), Given<M>>>,
     /// Room for rows that come.
-    taken: RefCell<BTreeMap<(VariableId, Message), M::Buffer>>,
+    taken: RefCell<BTreeMap<(VariableId, Message), Rc<M::Buffer>>>,
 }
 
 impl<M: Machine> Default for Carrying<M> {
@@ -30,7 +32,7 @@ impl<M: Machine> Default for Carrying<M> {
 
 /// Rows on their way out.
 struct Given<M: Machine> {
-    numbers: M::Buffer,
+    numbers: Rc<M::Buffer>,
     columns: M::Buffer,
     levels: M::Buffer,
     level_count: usize,
@@ -61,10 +63,34 @@ impl<M: Machine> Kernels<M> {
     }
 }
 
+impl<M: Machine> Carrier for Kernels<M> {
+    type Room = Rc<M::Buffer>;
+
+    fn reach(&self, ranks: &Ranks) -> Result<()> {
+        self.machine().reach(ranks)
+    }
+
+    fn records_swaps(&self, ranks: &Ranks) -> bool {
+        self.machine().records_swaps(ranks)
+    }
+
+    fn swap(
+        &self,
+        ranks: &Ranks,
+        about: About,
+        sent: &[Freight<&Rc<M::Buffer>>],
+        rooms: &mut [Freight<Rc<M::Buffer>>],
+    ) -> Result<()> {
+        let sent = sent.iter().map(|own| own.with(Memory { buffer: &**own.room, bytes: own.count }));
+        let rooms = rooms.iter().map(|own| own.with(Memory { buffer: &*own.room, bytes: own.count }));
+        self.machine().swap(ranks, about, &sent.collect::<Vec<_>>(), &rooms.collect::<Vec<_>>())
+    }
+}
+
 impl<M: Machine> Carried for Kernels<M> {
     fn prepare_to_carry(&self, variable: VariableId, given: &[Message], taken: [Option<Message>; 2]) -> Result<()> {
         let (machine, at) = (self.machine(), self.carried_at(variable));
-        let fresh = |message: &Message| machine.upload(&vec![0; self.bytes_of(variable, message)]);
+        let fresh = |message: &Message| machine.upload(&vec![0; self.bytes_of(variable, message)]).map(Rc::new);
         for message in given {
             let from = column_at(self.problem(), self.layout(), variable);
             let inner =
@@ -90,7 +116,7 @@ impl<M: Machine> Carried for Kernels<M> {
         self.keep_around(variable, brought)
     }
 
-    fn give(&self, variable: VariableId, buffer: &M::Buffer, message: &Message) -> Result<Vec<u8>> {
+    fn give(&self, variable: VariableId, buffer: &M::Buffer, message: &Message) -> Result<Rc<M::Buffer>> {
         let given = self.exchange.carrying.given.borrow();
         let own =
             given.get(&(variable, *message)).ok_or_else(|| Error::check("rows are given that nobody prepared"))?;
@@ -112,8 +138,13 @@ impl<M: Machine> Carried for Kernels<M> {
             arguments.extend([self.field(variable, buffer), Arg::I64(self.level_apart()), Arg::I32(narrow(count)?)]);
         }
         self.launch_exchange(Fill::of(&self.problem().staged, variable), arguments, [count, own.level_count], false)?;
-        let (bytes, guards) = machine.download(&own.numbers)?;
-        if guards.intact() { Ok(bytes) } else { Err(Error::check(format!("rows for another rank: {guards}"))) }
+        Ok(Rc::clone(&own.numbers))
+    }
+
+    fn room(&self, variable: VariableId, message: &Message) -> Result<Rc<M::Buffer>> {
+        let taken = self.exchange.carrying.taken.borrow();
+        let known = taken.get(&(variable, *message)).map(Rc::clone);
+        known.ok_or_else(|| Error::check("rows are taken that nobody prepared"))
     }
 
     fn bytes_of(&self, variable: VariableId, message: &Message) -> usize {
@@ -121,14 +152,17 @@ impl<M: Machine> Carried for Kernels<M> {
         ni * levels * message.count * self.element_of(variable).bytes()
     }
 
-    fn take(&self, variable: VariableId, buffer: &M::Buffer, came: [Option<(Message, Vec<u8>)>; 2]) -> Result<()> {
-        let taken = self.exchange.carrying.taken.borrow();
+    fn take(
+        &self,
+        variable: VariableId,
+        buffer: &M::Buffer,
+        came: [Option<(Message, Rc<M::Buffer>)>; 2],
+    ) -> Result<()> {
         let mut neighbours = [(self.field(variable, buffer), self.level_apart()); 2];
-        for (place, (message, bytes)) in came.into_iter().enumerate().filter_map(|(place, own)| Some((place, own?))) {
-            let numbers = taken.get(&(variable, message));
-            let numbers = numbers.ok_or_else(|| Error::check("rows are taken that nobody prepared"))?;
-            self.machine().write(numbers, &bytes)?;
-            neighbours[place] = self.as_neighbour(variable, numbers, message.count);
+        for (place, own) in came.iter().enumerate() {
+            if let Some((message, numbers)) = own {
+                neighbours[place] = self.as_neighbour(variable, numbers, message.count);
+            }
         }
         self.exchange_around(variable, buffer, neighbours, false)
     }

@@ -7,6 +7,7 @@ use crate::driver::Backend;
 use crate::error::{Error, Result};
 use crate::peers::Peer;
 use crate::program::cpu::Interpreter;
+use crate::ranks::{About, Carrier, Freight, Ranks, of_host};
 use std::cell::RefCell;
 use stencilc_compiler::ir::VariableId;
 
@@ -46,18 +47,31 @@ impl Interpreter {
     }
 }
 
+impl Carrier for Interpreter {
+    type Room = Data;
+
+    fn swap(&self, ranks: &Ranks, about: About, sent: &[Freight<&Data>], rooms: &mut [Freight<Data>]) -> Result<()> {
+        of_host(ranks, about, sent, rooms)
+    }
+}
+
 impl Carried for Interpreter {
     fn prepare_to_carry(&self, _: VariableId, _: &[Message], _: [Option<Message>; 2]) -> Result<()> {
         Ok(())
     }
 
-    fn give(&self, variable: VariableId, buffer: &RefCell<Data>, message: &Message) -> Result<Vec<u8>> {
+    fn give(&self, variable: VariableId, buffer: &RefCell<Data>, message: &Message) -> Result<Data> {
         let ([ni, levels], nj) = (self.carried(variable), self.staged().grid.nj);
         let own = buffer.borrow();
         let mut rows = Data::fresh(own.element(), levels * message.count * ni);
         let run = |level: usize| [(level * nj + message.from_row) * ni, level * message.count * ni];
         own.copy_runs(&mut rows, message.count * ni, (0..levels).map(run));
-        Ok(rows.bytes().to_vec())
+        Ok(rows)
+    }
+
+    fn room(&self, variable: VariableId, message: &Message) -> Result<Data> {
+        let [ni, levels] = self.carried(variable);
+        Ok(Data::fresh(self.script().element(variable), ni * levels * message.count))
     }
 
     fn bytes_of(&self, variable: VariableId, message: &Message) -> usize {
@@ -65,11 +79,10 @@ impl Carried for Interpreter {
         ni * levels * message.count * self.script().element(variable).bytes()
     }
 
-    fn take(&self, variable: VariableId, buffer: &RefCell<Data>, came: [Option<(Message, Vec<u8>)>; 2]) -> Result<()> {
+    fn take(&self, variable: VariableId, buffer: &RefCell<Data>, came: [Option<(Message, Data)>; 2]) -> Result<()> {
         let ([ni, levels], nj) = (self.carried(variable), self.staged().grid.nj);
         let mut own = buffer.try_borrow_mut().map_err(|_| Error::check("a part writes what it reads"))?;
-        for (message, bytes) in came.into_iter().flatten() {
-            let rows = Data::of_bytes(own.element(), &bytes)?;
+        for (message, rows) in came.into_iter().flatten() {
             let run = |level: usize| [level * message.count * ni, (level * nj + message.to_row) * ni];
             rows.copy_runs(&mut own, message.count * ni, (0..levels).map(run));
         }

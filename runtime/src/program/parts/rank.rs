@@ -1,6 +1,6 @@
 //! The part of a program that this process computes, while others, on other hosts perhaps, compute theirs.
 //!
-//! Rows travel as bytes: whoever has them takes them out of its memory, and whoever looks at them puts them into its own. All processes
+//! Rows travel by themselves: whoever has them takes them out of its fields, and whoever looks at them puts them into its own. All processes
 //! are asked the same, so each knows what the others send it, and when.
 
 use super::messages::{Message, messages};
@@ -8,14 +8,14 @@ use super::{Cut, GridScript, Rows};
 use crate::array::Data;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
-use crate::peers::{PartsScript, Peer};
-use crate::ranks::{About, Awaited, Parcel, Ranks};
+use crate::peers::PartsScript;
+use crate::ranks::{About, Carrier, Freight, Ranks};
 use std::sync::Arc;
 use stencilc_compiler::ir::program::Side;
 use stencilc_compiler::ir::{Handle, VariableId};
 
-/// A backend whose part of a program others look at: it gives rows as bytes, and takes those of others.
-pub trait Carried: Peer {
+/// A backend whose part of a program others look at: it gives rows, and takes those of others.
+pub trait Carried: Carrier {
     /// Makes ready what it needs of a variable, before the first step: the rows that others look at, and those that come from the parts before
     /// and behind.
     ///
@@ -27,7 +27,13 @@ pub trait Carried: Peer {
     ///
     /// # Errors
     /// The machine fails.
-    fn give(&self, variable: VariableId, buffer: &Self::Buffer, message: &Message) -> Result<Vec<u8>>;
+    fn give(&self, variable: VariableId, buffer: &Self::Buffer, message: &Message) -> Result<Self::Room>;
+
+    /// Room for the rows of a message, which come here.
+    ///
+    /// # Errors
+    /// Nobody has prepared it.
+    fn room(&self, variable: VariableId, message: &Message) -> Result<Self::Room>;
 
     /// How many bytes come with a message.
     fn bytes_of(&self, variable: VariableId, message: &Message) -> usize;
@@ -36,7 +42,8 @@ pub trait Carried: Peer {
     ///
     /// # Errors
     /// The machine fails.
-    fn take(&self, variable: VariableId, buffer: &Self::Buffer, came: [Option<(Message, Vec<u8>)>; 2]) -> Result<()>;
+    fn take(&self, variable: VariableId, buffer: &Self::Buffer, came: [Option<(Message, Self::Room)>; 2])
+    -> Result<()>;
 }
 
 /// Computes a part of a program; which, this process's rank says.
@@ -59,6 +66,7 @@ impl<B: Carried> Rank<B> {
         let script = Arc::new(PartsScript { whole, brought });
         let own = Self { cut, script, backend, ranks, messages };
         own.backend.join(&[])?;
+        own.backend.reach(&own.ranks)?;
         for (variable, _) in own.cut.whole.staged.program.variables.iter() {
             if own.is_brought(variable) {
                 let taken = Side::BOTH.map(|side| own.taken(variable).into_iter().find(|own| own.side == side));
@@ -124,22 +132,26 @@ impl<B: Carried> Backend for Rank<B> {
             return Ok(());
         }
         let tag = |n: usize, message: &Message| (2 * n + message.side as usize) as u32;
-        let (mut parcels, mut awaited) = (Vec::new(), Vec::new());
+        let (mut given, mut rooms) = (Vec::new(), Vec::new());
         for (n, (variable, buffer)) in brought.iter().enumerate() {
+            let freight = |peer: usize, message: &Message, room: B::Room| {
+                let count = self.backend.bytes_of(*variable, message);
+                Freight { peer, tag: tag(n, message), count, room }
+            };
             for message in self.given(*variable) {
-                let bytes = self.backend.give(*variable, buffer, &message)?;
-                parcels.push(Parcel { to: message.to, tag: tag(n, &message), bytes });
+                given.push(freight(message.to, &message, self.backend.give(*variable, buffer, &message)?));
             }
             for message in self.taken(*variable) {
-                let count = self.backend.bytes_of(*variable, &message);
-                awaited.push(Awaited { from: message.from, tag: tag(n, &message), count });
+                rooms.push(freight(message.from, &message, self.backend.room(*variable, &message)?));
             }
         }
-        let mut came = self.ranks.swap(About::Halos(brought.len()), parcels, &awaited)?.into_iter();
+        let sent: Vec<_> = given.iter().map(Freight::lent).collect();
+        self.backend.swap(&self.ranks, About::Halos(brought.len()), &sent, &mut rooms)?;
+        let mut came = rooms.into_iter().map(|own| own.room);
         for (variable, buffer) in brought {
             let mut sides = [None, None];
-            for (message, bytes) in self.taken(*variable).into_iter().zip(&mut came) {
-                sides[message.side as usize] = Some((message, bytes));
+            for (message, room) in self.taken(*variable).into_iter().zip(&mut came) {
+                sides[message.side as usize] = Some((message, room));
             }
             self.backend.take(*variable, buffer, sides)?;
         }
@@ -162,9 +174,9 @@ impl<B: Carried> Backend for Rank<B> {
         self.backend.wait()
     }
 
-    /// What goes through other processes is not recorded.
-    fn record(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<Option<B::Recording>> {
-        Ok(None)
+    /// What goes through the hosts is not recorded.
+    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<B::Recording>> {
+        if self.backend.records_swaps(&self.ranks) { self.backend.record(work) } else { Ok(None) }
     }
 
     fn replay(&self, recording: &B::Recording) -> Result<()> {

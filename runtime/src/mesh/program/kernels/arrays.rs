@@ -39,6 +39,11 @@ impl<M: Machine> Array<M> {
     pub(super) fn buffer(&self) -> Result<&M::Buffer> {
         self.buffer.as_ref().ok_or_else(|| Error::check("an array was used after its end"))
     }
+
+    /// Bytes of its numbers.
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
 }
 
 impl<M: Build> Kernels<M> {

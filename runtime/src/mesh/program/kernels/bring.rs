@@ -1,6 +1,7 @@
 //! Kernels that are a part of several: they fetch what other parts own, from the memory of whichever machine has it.
 
-use super::super::parts::{ByPart, Folding, Message};
+use super::super::fold::Folds;
+use super::super::parts::{ByPart, Folding, Leaves, Message};
 use super::arrays::Array;
 use super::{Kernels, narrow};
 use crate::build::Build;
@@ -13,10 +14,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use stencilc_compiler::cuda;
 use stencilc_compiler::gpu;
-use stencilc_compiler::ir::mesh::Zones;
+use stencilc_compiler::ir::mesh::{Fold, Zones};
 use stencilc_compiler::ir::{Handle, Levels, Place, SetId, Stored, VariableId};
 use stencilc_compiler::kernel;
-use stencilc_compiler::kernel::machine::{bring_columns, meet_peers};
+use stencilc_compiler::kernel::machine::{FOLDING, TILES_OF_BLOCK, bring_columns, meet_peers};
 
 /// Threads of a block.
 const THREADS: u32 = 128;
@@ -29,8 +30,21 @@ const BLOCKS: usize = 65_535;
 enum Pairs {
     /// Those of a message, of fields that lie so.
     Message(usize, Place, Stored),
-    /// Those of a part that are to be folded, of some zones of a set, so many of each element.
-    Fold(usize, SetId, Option<Zones>, usize),
+    /// Those of a reduction, over some zones of a set, of so many numbers of each element.
+    Fold(Tiled, SetId, Option<Zones>, usize),
+}
+
+/// Which numbers of a reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Tiled {
+    /// The first of each tile that a part has whole, and its total.
+    Totals(usize),
+    /// The others of the part.
+    Numbers(usize),
+    /// What the part tells.
+    Told(usize),
+    /// The first of each tile that no part has whole, and its total.
+    Mixed,
 }
 
 /// A table of pairs on a machine, and how many there are.
@@ -136,20 +150,25 @@ impl<M: Build> ByPart for Kernels<M> {
         self.bring_numbers(&table, [to, from], other, apart, levels)
     }
 
-    fn fold_together(parts: &[Self], folding: &Folding, buffers: &[&Array<M>]) -> Result<()> {
+    fn fold_together(parts: &[Self], folding: &Folding, told: &[Array<M>], buffers: &[Array<M>]) -> Result<()> {
         let (Some(first), Some(result)) = (parts.first(), buffers.first()) else { return Ok(()) };
-        let levels = folding.levels;
-        let all = first.array(result.element, folding.count)?;
-        for (number, (part, ranks)) in parts.iter().zip(&*folding.ranks).enumerate() {
-            let left = part.left.as_ref().map(RefCell::borrow);
-            let own = left.as_ref().and_then(|left| left.iter().find(|own| own.field == folding.field));
-            let own = own.ok_or_else(|| Error::check("a part left nothing to fold"))?;
-            let table = first.table(Pairs::Fold(number, folding.set, folding.zones, levels), || {
-                ranks.iter().map(|pair| pair.map(|rank| (rank as usize * levels) as i32)).collect()
-            })?;
-            first.bring_numbers(&table, [&all, &own.numbers], part, [1, 1], levels)?;
-        }
-        first.fold(folding.fold, &all, folding.count, result)
+        first.fold_of_parts(folding, &parts.iter().zip(told).collect::<Vec<_>>(), result)
+    }
+}
+
+impl<M: Build> Leaves for Kernels<M> {
+    type Told = Array<M>;
+
+    fn told(&self, part: usize, folding: &Folding, _: &Array<M>) -> Result<Array<M>> {
+        let left = self.left.as_ref().map(RefCell::borrow);
+        let own = left.as_ref().and_then(|left| left.iter().find(|own| own.field == folding.field));
+        let own = own.ok_or_else(|| Error::check("a part left nothing to fold"))?;
+        let told = self.array(folding.element, folding.tiles.parts[part].len())?;
+        let totals = self.folding_table(folding, Tiled::Totals(part))?;
+        self.total(folding.fold, &totals, [&own.numbers, &told])?;
+        let numbers = self.folding_table(folding, Tiled::Numbers(part))?;
+        self.bring_numbers(&numbers, [&told, &own.numbers], self, [0, 0], 1)?;
+        Ok(told)
     }
 }
 
@@ -184,6 +203,46 @@ impl<M: Build> Kernels<M> {
         let chunks = self.choices.layout.chunks(place, together, [size, self.problem.levels]);
         let news = &self.renumbered.news[home.set.index()];
         Some(Lie { news, together, groups: home.width as usize / together, chunks })
+    }
+
+    /// The table of some numbers of a reduction.
+    fn folding_table(&self, folding: &Folding, which: Tiled) -> Result<Table<M>> {
+        let tiles = &folding.tiles;
+        self.table(Pairs::Fold(which, folding.set, folding.zones, folding.levels), || match which {
+            Tiled::Totals(part) => tiles.parts[part].totals.clone(),
+            Tiled::Numbers(part) => tiles.parts[part].numbers.clone(),
+            Tiled::Told(part) => tiles.parts[part].to.clone(),
+            Tiled::Mixed => tiles.mixed.clone(),
+        })
+    }
+
+    /// Makes one number of what all parts tell, which stands on this machine or one that it looks at.
+    pub(super) fn fold_of_parts(&self, folding: &Folding, told: &[(&Self, &Array<M>)], to: &Array<M>) -> Result<()> {
+        let all = self.array(folding.element, folding.tiles.len)?;
+        for (number, (part, own)) in told.iter().enumerate() {
+            let table = self.folding_table(folding, Tiled::Told(number))?;
+            self.bring_numbers(&table, [&all, own], part, [0, 0], 1)?;
+        }
+        self.total(folding.fold, &self.folding_table(folding, Tiled::Mixed)?, [&all, &all])?;
+        self.fold(folding.fold, &all, folding.tiles.count, to)
+    }
+
+    /// Makes one number of each tile of a table.
+    fn total(&self, fold: Fold, table: &Table<M>, [numbers, totals]: [&Array<M>; 2]) -> Result<()> {
+        let (buffer, count) = &**table;
+        if *count == 0 {
+            return Ok(());
+        }
+        let kernel = self.folder(Folds::Tiles, fold)?;
+        let arguments = [
+            Arg::Pointer(self.machine.address(numbers.buffer()?, 0)),
+            Arg::Pointer(self.machine.address(totals.buffer()?, 0)),
+            Arg::Pointer(self.machine.address(buffer, 0)),
+            Arg::I32(narrow(*count)?),
+            Arg::I32(narrow(numbers.used() / numbers.element.bytes())?),
+        ];
+        let blocks = narrow(count.div_ceil(TILES_OF_BLOCK))? as u32;
+        self.machine.launch(&kernel, &Launch::new([blocks, 1, 1], [FOLDING, 1, 1]), &arguments)
     }
 
     /// A table of pairs.

@@ -4,11 +4,12 @@
 
 use super::super::parts::{Carried, Folding, Message};
 use super::Kernels;
-use super::arrays::{Array, padded};
-use crate::array::Data;
+use super::arrays::Array;
+use crate::Result;
 use crate::build::Build;
 use crate::driver::Backend;
-use crate::{Error, Result};
+use crate::machine::Machine;
+use crate::ranks::{About, Carrier, Freight, Memory, Ranks};
 use stencilc_compiler::ir::VariableId;
 
 impl<M: Build> Kernels<M> {
@@ -17,21 +18,48 @@ impl<M: Build> Kernels<M> {
         let place = self.problem.program.program.variables[variable].place;
         [place.home.map_or(1, |home| home.width as usize), place.levels.count(self.problem.levels).max(1)]
     }
+}
 
-    /// Room for the elements of a message.
-    fn room(&self, variable: VariableId, message: &Message) -> Result<Array<M>> {
-        let [width, levels] = self.carried(variable);
-        self.array(self.script().element(variable), message.places.len() * width * levels)
+impl<M: Build> Carrier for Kernels<M> {
+    type Room = Array<M>;
+
+    fn reach(&self, ranks: &Ranks) -> Result<()> {
+        self.machine.reach(ranks)
+    }
+
+    fn records_swaps(&self, ranks: &Ranks) -> bool {
+        self.records && self.machine.records_swaps(ranks)
+    }
+
+    fn swap(
+        &self,
+        ranks: &Ranks,
+        about: About,
+        sent: &[Freight<&Array<M>>],
+        rooms: &mut [Freight<Array<M>>],
+    ) -> Result<()> {
+        let sent: Vec<_> = sent.iter().map(|own| Ok(own.with(own.room.memory()?))).collect::<Result<_>>()?;
+        let rooms: Vec<_> = rooms.iter().map(|own| Ok(own.with(own.room.memory()?))).collect::<Result<_>>()?;
+        self.machine.swap(ranks, about, &sent, &rooms)
+    }
+}
+
+impl<M: Machine> Array<M> {
+    fn memory(&self) -> Result<Memory<'_, M::Buffer>> {
+        Ok(Memory { buffer: self.buffer()?, bytes: self.bytes })
     }
 }
 
 impl<M: Build> Carried for Kernels<M> {
-    fn give(&self, variable: VariableId, buffer: &Array<M>, message: &Message) -> Result<Vec<u8>> {
+    fn give(&self, variable: VariableId, buffer: &Array<M>, message: &Message) -> Result<Array<M>> {
         let room = self.room(variable, message)?;
         self.carry(variable, message, [&room, buffer], true)?;
-        let mut bytes = self.intact(&room, "elements for another rank")?;
-        bytes.truncate(self.bytes_of(variable, message));
-        Ok(bytes)
+        Ok(room)
+    }
+
+    fn room(&self, variable: VariableId, message: &Message) -> Result<Array<M>> {
+        let [width, levels] = self.carried(variable);
+        self.array(self.script().element(variable), message.places.len() * width * levels)
     }
 
     fn bytes_of(&self, variable: VariableId, message: &Message) -> usize {
@@ -39,28 +67,16 @@ impl<M: Build> Carried for Kernels<M> {
         message.places.len() * width * levels * self.script().element(variable).bytes()
     }
 
-    fn take(&self, variable: VariableId, buffer: &Array<M>, message: &Message, bytes: &[u8]) -> Result<()> {
-        let room = self.room(variable, message)?;
-        let mut bytes = bytes.to_vec();
-        bytes.resize(room.bytes, 0);
-        self.machine.write(room.buffer()?, &bytes)?;
-        self.carry(variable, message, [buffer, &room], false)
+    fn take(&self, variable: VariableId, buffer: &Array<M>, message: &Message, came: &Array<M>) -> Result<()> {
+        self.carry(variable, message, [buffer, came], false)
     }
 
-    fn left(&self, folding: &Folding, _: &Array<M>) -> Result<Data> {
-        let left = self.left.as_ref().map(std::cell::RefCell::borrow);
-        let own = left.as_ref().and_then(|left| left.iter().find(|own| own.field == folding.field));
-        let own = own.ok_or_else(|| Error::check("a part left nothing to fold"))?;
-        let bytes = self.intact(&own.numbers, "what is folded")?;
-        let element = own.numbers.element;
-        Data::of_bytes(element, &bytes[..bytes.len() - bytes.len() % element.bytes()])
+    fn room_told(&self, folding: &Folding, part: usize) -> Result<Array<M>> {
+        self.array(folding.element, folding.tiles.parts[part].len())
     }
 
-    fn fold(&self, folding: &Folding, leaves: &Data, buffer: &Array<M>) -> Result<()> {
-        let all = self.array(leaves.element(), leaves.len())?;
-        let mut bytes = padded(leaves);
-        bytes.resize(all.bytes, 0);
-        self.machine.write(all.buffer()?, &bytes)?;
-        Kernels::fold(self, folding.fold, &all, leaves.len(), buffer)
+    fn fold_told(&self, folding: &Folding, told: &[&Array<M>], buffer: &Array<M>) -> Result<()> {
+        let told: Vec<_> = told.iter().map(|&own| (self, own)).collect();
+        self.fold_of_parts(folding, &told, buffer)
     }
 }

@@ -1,6 +1,6 @@
 //! Calls: the arrays that one works on, and the launches of its kernels.
 
-use super::super::fold;
+use super::super::fold::{self, Folds};
 use super::arrays::{Array, padded};
 use super::prepare::{Prepared, Ready};
 use super::{Kernels, narrow};
@@ -160,14 +160,7 @@ impl<M: Build> Kernels<M> {
 
     /// What numbers come to, neighbours made one pairwise.
     pub(super) fn fold(&self, fold: Fold, leaves: &Array<M>, mut n: usize, result: &Array<M>) -> Result<()> {
-        let precision = self.problem.precision;
-        if !self.folds.borrow().contains_key(fold.name()) {
-            let text = fold::text(fold, precision)?;
-            let kernel = Rc::new(self.build(&fold::name(fold, precision), &text)?);
-            self.folds.borrow_mut().insert(fold.name(), kernel);
-        }
-        let kernel = self.folds.borrow().get(fold.name()).map(Rc::clone);
-        let kernel = kernel.ok_or_else(|| Error::check("there is no kernel that folds"))?;
+        let kernel = self.folder(Folds::Blocks, fold)?;
         if n == 0 {
             let nothing = Data::single(leaves.element, Value::Real(fold.empty(Kind::Real)));
             return self.machine.write(result.buffer()?, &padded(&nothing));
@@ -186,6 +179,18 @@ impl<M: Build> Kernels<M> {
             }
             (before, n) = (to, blocks);
         }
+    }
+
+    /// The kernel that folds.
+    pub(super) fn folder(&self, folds: Folds, fold: Fold) -> Result<Rc<M::Kernel>> {
+        if let Some(known) = self.folds.borrow().get(&(folds, fold.name())) {
+            return Ok(Rc::clone(known));
+        }
+        let precision = self.problem.precision;
+        let text = fold::text(folds, fold, precision)?;
+        let kernel = Rc::new(self.build(&fold::name(folds, fold, precision), &text)?);
+        self.folds.borrow_mut().insert((folds, fold.name()), Rc::clone(&kernel));
+        Ok(kernel)
     }
 
     /// Launches a kernel.

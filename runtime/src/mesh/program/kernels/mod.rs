@@ -15,6 +15,7 @@ mod prepare;
 mod renumbered;
 mod work;
 
+use super::fold::Folds;
 use super::{MeshProblem, MeshScript};
 use crate::array::Data;
 use crate::build::{Build, Usage};
@@ -72,7 +73,7 @@ pub struct Kernels<M: Machine> {
     numbers: RefCell<HashMap<Numbered, Rc<M::Buffer>>>,
     pool: Rc<Pool<M>>,
     calls: RefCell<HashMap<Key, Rc<Prepared<M>>>>,
-    folds: RefCell<HashMap<&'static str, Rc<M::Kernel>>>,
+    folds: RefCell<HashMap<(Folds, &'static str), Rc<M::Kernel>>>,
     zero: RefCell<Option<Rc<M::Kernel>>>,
     /// What the last call would have folded, where somebody else does it.
     left: Option<RefCell<Vec<Leaves<M>>>>,

@@ -1,15 +1,17 @@
 //! Parts that the interpreter computes, one after the other.
 
 use super::super::cpu::Interpreter;
-use super::{ByPart, Carried, Folding, Message, put};
+use super::{ByPart, Carried, Folding, Leaves, Message, put};
 use crate::array::Data;
 use crate::driver::Backend;
 use crate::error::{Error, Result};
 use crate::interpreter::mesh::folded;
 use crate::peers::Peer;
+use crate::ranks::{About, Carrier, Freight, Ranks, of_host};
 use std::cell::RefCell;
-use stencilc_compiler::ir::Precision;
 use stencilc_compiler::ir::VariableId;
+use stencilc_compiler::ir::scalar::Value;
+use stencilc_compiler::kernel::machine::FOLDED_TILE;
 
 impl Peer for Interpreter {}
 
@@ -31,18 +33,27 @@ impl ByPart for Interpreter {
         Ok(())
     }
 
-    fn fold_together(parts: &[Self], folding: &Folding, buffers: &[&RefCell<Data>]) -> Result<()> {
-        let mut leaves = vec![0.0; folding.count];
-        for (buffer, ranks) in buffers.iter().zip(&*folding.ranks) {
-            let own = buffer.borrow();
-            for &[rank, from] in ranks {
-                let [rank, from] = [rank, from].map(|rank| rank as usize * folding.levels);
-                (0..folding.levels).for_each(|level| leaves[rank + level] = own.get(from + level));
-            }
-        }
-        let Some(part) = parts.first() else { return Ok(()) };
+    fn fold_together(parts: &[Self], folding: &Folding, told: &[Data], buffers: &[RefCell<Data>]) -> Result<()> {
+        let told: Vec<&Data> = told.iter().collect();
         // What was left is no number of the program.
-        buffers.iter().try_for_each(|buffer| part.fold_leaves(folding, leaves.clone(), buffer))
+        parts.iter().zip(buffers).try_for_each(|(part, buffer)| part.fold_told(folding, &told, buffer))
+    }
+}
+
+impl Leaves for Interpreter {
+    type Told = Data;
+
+    fn told(&self, part: usize, folding: &Folding, buffer: &RefCell<Data>) -> Result<Data> {
+        let (own, left) = (&folding.tiles.parts[part], buffer.borrow());
+        let mut told = Data::fresh(folding.element, own.len());
+        for &[place, first] in &own.totals {
+            let numbers = (first as usize..).take(FOLDED_TILE).map(|number| left.get(number)).collect();
+            let total = folded(folding.fold, self.problem().precision, numbers);
+            told.replace(place as usize, &Data::single(folding.element, Value::Real(total)));
+        }
+        let numbers = own.numbers.iter().map(|&[place, number]| [number as usize, place as usize]);
+        left.copy_runs(&mut told, 1, numbers);
+        Ok(told)
     }
 }
 
@@ -52,27 +63,29 @@ impl Interpreter {
         let place = self.problem().program.program.variables[variable].place;
         [place.home.map_or(1, |home| home.width as usize), place.levels.count(self.problem().levels)]
     }
+}
 
-    /// Makes one number of all that is folded.
-    fn fold_leaves(&self, folding: &Folding, leaves: Vec<f64>, buffer: &RefCell<Data>) -> Result<()> {
-        let precision = self.problem().precision;
-        let total = folded(folding.fold, precision, leaves);
-        buffer.replace(match precision {
-            Precision::F32 => Data::F32(vec![total as f32]),
-            Precision::F64 => Data::F64(vec![total]),
-        });
-        Ok(())
+impl Carrier for Interpreter {
+    type Room = Data;
+
+    fn swap(&self, ranks: &Ranks, about: About, sent: &[Freight<&Data>], rooms: &mut [Freight<Data>]) -> Result<()> {
+        of_host(ranks, about, sent, rooms)
     }
 }
 
 impl Carried for Interpreter {
-    fn give(&self, variable: VariableId, buffer: &RefCell<Data>, message: &Message) -> Result<Vec<u8>> {
+    fn give(&self, variable: VariableId, buffer: &RefCell<Data>, message: &Message) -> Result<Data> {
         let (shape, own) = (self.shape(variable), buffer.borrow());
         let count = message.places.len();
         let mut given = Data::fresh(own.element(), count * shape[0] * shape[1]);
         let places = message.places.iter().enumerate().map(|(place, &[_, from])| [from as usize, place]);
         put((&own, self.problem().bound.size(message.set)), (&mut given, count), shape, places);
-        Ok(given.bytes().to_vec())
+        Ok(given)
+    }
+
+    fn room(&self, variable: VariableId, message: &Message) -> Result<Data> {
+        let [width, levels] = self.shape(variable);
+        Ok(Data::fresh(self.script().element(variable), message.places.len() * width * levels))
     }
 
     fn bytes_of(&self, variable: VariableId, message: &Message) -> usize {
@@ -80,20 +93,28 @@ impl Carried for Interpreter {
         message.places.len() * width * levels * self.script().element(variable).bytes()
     }
 
-    fn take(&self, variable: VariableId, buffer: &RefCell<Data>, message: &Message, bytes: &[u8]) -> Result<()> {
+    fn take(&self, variable: VariableId, buffer: &RefCell<Data>, message: &Message, came: &Data) -> Result<()> {
         let mut own = buffer.try_borrow_mut().map_err(|_| Error::check("a part writes what it reads"))?;
-        let taken = Data::of_bytes(own.element(), bytes)?;
         let places = message.places.iter().enumerate().map(|(place, &[to, _])| [place, to as usize]);
         let size = self.problem().bound.size(message.set);
-        put((&taken, message.places.len()), (&mut own, size), self.shape(variable), places);
+        put((came, message.places.len()), (&mut own, size), self.shape(variable), places);
         Ok(())
     }
 
-    fn left(&self, _: &Folding, buffer: &RefCell<Data>) -> Result<Data> {
-        Ok(buffer.borrow().clone())
+    fn room_told(&self, folding: &Folding, part: usize) -> Result<Data> {
+        Ok(Data::fresh(folding.element, folding.tiles.parts[part].len()))
     }
 
-    fn fold(&self, folding: &Folding, leaves: &Data, buffer: &RefCell<Data>) -> Result<()> {
-        self.fold_leaves(folding, (0..leaves.len()).map(|place| leaves.get(place)).collect(), buffer)
+    fn fold_told(&self, folding: &Folding, told: &[&Data], buffer: &RefCell<Data>) -> Result<()> {
+        let all = folding.joined(told);
+        let (tiles, precision) = (&folding.tiles, self.problem().precision);
+        let mut totals: Vec<f64> = (0..tiles.count).map(|tile| all.get(tile)).collect();
+        for &[tile, first] in &tiles.mixed {
+            let numbers = (first as usize..tiles.len).take(FOLDED_TILE).map(|number| all.get(number)).collect();
+            totals[tile as usize] = folded(folding.fold, precision, numbers);
+        }
+        let total = folded(folding.fold, precision, totals);
+        buffer.replace(Data::single(folding.element, Value::Real(total)));
+        Ok(())
     }
 }

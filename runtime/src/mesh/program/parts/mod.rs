@@ -3,6 +3,7 @@
 //! ```text
 //! owners: who owns which element -> cut: the mesh of each part, who brings what from whom <- reach: what stencils look at
 //! mod: as one backend, whose buffers have a part on each device -> cpu, and `bring` beside the kernels: how a backend gets what is brought
+//! tiles: what of a reduction each part folds by itself
 //! rank: the part of this process, where others have the others -> cpu, and `carry` beside the kernels: how it gives and takes bytes
 //! ```
 //!
@@ -16,29 +17,44 @@ mod rank;
 mod reach;
 #[cfg(test)]
 mod tests;
+mod tiles;
 mod traffic;
 
 use super::MeshScript;
 use super::cpu::Interpreter;
-use crate::array::Data;
+use crate::array::{Data, Element};
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
 use crate::peers::{Brought, PartsScript, Peer};
+use crate::problem::element_of;
 pub use cut::{Cut, Elements, Message, Part};
 pub use owners::Owners;
 pub use rank::{Carried, Rank};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::Arc;
 use stencilc_compiler::ir::mesh::{Fold, How, Zones};
 use stencilc_compiler::ir::{FieldId, Handle, SetId, VariableId};
 use stencilc_compiler::mesh::Chain;
+use tiles::Ranks;
+pub use tiles::{Tiles, Told};
 pub use traffic::{Folds, Traffic, Turn, traffic};
 
-/// A backend that can have a part of a program over a mesh. What it would fold it leaves to [`ByPart::fold_together`].
-pub trait ByPart: Peer {
+/// A backend that can have a part of a program over a mesh. What it would fold it leaves.
+pub trait Leaves: Peer {
+    /// What a part tells of numbers that are to be folded over all.
+    type Told;
+
+    /// Makes what a part tells of the numbers that a stage has left, by its buffer of the number that they become.
+    ///
+    /// # Errors
+    /// The machine fails, or nothing was left.
+    fn told(&self, part: usize, folding: &Folding, buffer: &Self::Buffer) -> Result<Self::Told>;
+}
+
+/// A backend that brings what it needs from the memory of others.
+pub trait ByPart: Leaves {
     /// Brings elements of another part's buffer of a variable into its own.
     ///
     /// # Errors
@@ -52,17 +68,19 @@ pub trait ByPart: Peer {
         from: &Self::Buffer,
     ) -> Result<()>;
 
-    /// Makes one number of those that all parts have left of a stage, by their buffers of it; the first part has it then.
+    /// Makes one number of what all parts tell, by their buffers of it; the first part has it then.
     ///
     /// # Errors
     /// A machine fails.
-    fn fold_together(parts: &[Self], folding: &Folding, buffers: &[&Self::Buffer]) -> Result<()>;
+    fn fold_together(parts: &[Self], folding: &Folding, told: &[Self::Told], buffers: &[Self::Buffer]) -> Result<()>;
 }
 
 /// A reduction over all parts.
 pub struct Folding {
     /// The field of the number.
     pub field: FieldId,
+    /// What it is stored as.
+    pub element: Element,
     /// How numbers become one.
     pub fold: Fold,
     /// Over whose elements it goes.
@@ -71,14 +89,20 @@ pub struct Folding {
     pub zones: Option<Zones>,
     /// Numbers of an element: levels that are computed.
     pub levels: usize,
-    /// Numbers in all.
-    pub count: usize,
-    /// By part, of each element that it owns: how many come before it among all, and among those of the part.
-    pub ranks: Arc<Ranks>,
+    /// Who tells what of them.
+    pub tiles: Arc<Tiles>,
 }
 
-/// By part, of each element that it owns: how many come before it among all, and among those of the part.
-pub type Ranks = Vec<Vec<[u32; 2]>>;
+impl Folding {
+    /// The array of all parts, of what each tells: the totals of all tiles, but of those that no part has whole, and the numbers of these.
+    fn joined(&self, told: &[&Data]) -> Data {
+        let mut all = Data::fresh(self.element, self.tiles.len);
+        for (own, data) in self.tiles.parts.iter().zip(told) {
+            data.copy_runs(&mut all, 1, own.to.iter().map(|&[to, place]| [place as usize, to as usize]));
+        }
+        all
+    }
+}
 
 /// What reductions go over: the elements of a set, or of some of its zones.
 type Over = (SetId, Option<Zones>);
@@ -100,7 +124,9 @@ struct Known {
     cut: Cut,
     script: Arc<OverMesh>,
     /// Who is who in reductions, by set and zones.
-    ranks: Vec<(Over, Arc<Ranks>)>,
+    ranks: Vec<(Over, Ranks)>,
+    /// Who tells what of a reduction, by what it goes over and how many numbers an element has.
+    tiles: RefCell<Vec<((Over, usize), Arc<Tiles>)>>,
 }
 
 /// Computes a program by parts.
@@ -172,15 +198,15 @@ impl<B: ByPart> Parts<B> {
 impl Known {
     fn new(script: MeshScript, cut: Cut) -> Self {
         let script = Arc::new(PartsScript { whole: Arc::new(script), brought: Foreign(Arc::clone(&cut.foreign)) });
-        let mut ranks: Vec<(Over, Arc<Ranks>)> = Vec::new();
+        let mut ranks: Vec<(Over, Ranks)> = Vec::new();
         for stencil in &cut.whole.program.stencils {
             let key = (stencil.set(), stencil.stencil.zones);
             let folds = stencil.writes.iter().any(|write| matches!(write.how, How::Reduce(_)));
             if folds && ranks.iter().all(|(own, _)| *own != key) {
-                ranks.push((key, Arc::new(ranked(&cut, key))));
+                ranks.push((key, ranked(&cut, key)));
             }
         }
-        Self { cut, script, ranks }
+        Self { cut, script, ranks, tiles: RefCell::default() }
     }
 
     /// The set that a variable is on, and how its numbers lie in the user's order: of an element, and of so many levels. Nothing of one that
@@ -215,6 +241,11 @@ impl Known {
         put((own, users.len()), (all, self.cut.whole.bound.size(set)), shape, places);
     }
 
+    /// Whether there is a reduction over nothing: what it comes to the host writes.
+    fn folds_nothing(&self) -> bool {
+        self.ranks.iter().any(|((set, zones), _)| self.cut.whole.bound.range(*set, *zones).is_empty())
+    }
+
     /// The reductions of a stage whose numbers somebody wants.
     fn foldings(&self, stage: &Computed, written: impl Fn(FieldId) -> bool) -> Result<Vec<Folding>> {
         let (whole, call) = (&self.cut.whole, &self.script.whole.stage(stage.stage).call);
@@ -226,15 +257,25 @@ impl Known {
                     continue;
                 }
                 let (set, zones) = (stencil.set(), stencil.stencil.zones);
-                let ranks = self.ranks.iter().find(|(own, _)| *own == (set, zones)).map(|(_, ranks)| Arc::clone(ranks));
-                let ranks = ranks.ok_or_else(|| Error::check("a reduction is over nobody's elements"))?;
-                let Range { start, end } = whole.computed(call.stencil, &stage.params)?;
-                let (levels, field) = (end - start, store.field);
-                let count = whole.bound.range(set, zones).len() * levels;
-                all.push(Folding { field, fold, set, zones, levels, count, ranks });
+                let levels = whole.computed(call.stencil, &stage.params)?.len();
+                let tiles = self.tiles((set, zones), levels)?;
+                let element = element_of(stencil.stencil.fields[store.field].stored, whole.precision);
+                all.push(Folding { field: store.field, element, fold, set, zones, levels, tiles });
             }
         }
         Ok(all)
+    }
+
+    /// Who tells what of a reduction over elements with so many numbers.
+    fn tiles(&self, over: Over, levels: usize) -> Result<Arc<Tiles>> {
+        if let Some((_, known)) = self.tiles.borrow().iter().find(|(own, _)| *own == (over, levels)) {
+            return Ok(Arc::clone(known));
+        }
+        let ranks = self.ranks.iter().find(|(own, _)| *own == over).map(|(_, ranks)| ranks);
+        let ranks = ranks.ok_or_else(|| Error::check("a reduction is over nobody's elements"))?;
+        let tiles = Arc::new(Tiles::new(ranks, levels));
+        self.tiles.borrow_mut().push(((over, levels), Arc::clone(&tiles)));
+        Ok(tiles)
     }
 }
 
@@ -348,11 +389,16 @@ impl<B: ByPart> Backend for Parts<B> {
         if foldings.is_empty() {
             return Ok(());
         }
-        self.meet()?;
+        let mut all = Vec::new();
         for folding in &foldings {
-            let own = arrays.writes.iter().find(|(field, _)| *field == folding.field);
-            let buffers: Vec<&B::Buffer> = own.iter().flat_map(|(_, buffer)| buffer.iter()).collect();
-            B::fold_together(&self.backends, folding, &buffers)?;
+            let Some((_, buffers)) = arrays.writes.iter().find(|(field, _)| *field == folding.field) else { continue };
+            let parts = self.backends.iter().zip(buffers.iter()).enumerate();
+            let told = parts.map(|(part, (backend, buffer))| backend.told(part, folding, buffer));
+            all.push((folding, told.collect::<Result<Vec<_>>>()?, *buffers));
+        }
+        self.meet()?;
+        for (folding, told, buffers) in &all {
+            B::fold_together(&self.backends, folding, told, buffers)?;
         }
         // Nobody changes what the first still looks at.
         self.meet()
@@ -363,9 +409,7 @@ impl<B: ByPart> Backend for Parts<B> {
     }
 
     fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>> {
-        // What a reduction over nothing comes to is written from here.
-        let is_empty = |((set, zones), _): &(Over, _)| self.known.cut.whole.bound.range(*set, *zones).is_empty();
-        if self.known.ranks.iter().any(is_empty) {
+        if self.known.folds_nothing() {
             return Ok(None);
         }
         // What is recorded begins when all was done before, and all is done when it ends.

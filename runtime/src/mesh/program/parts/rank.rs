@@ -1,26 +1,31 @@
 //! The part of a program that this process computes, while others, on other hosts perhaps, compute theirs, as on grids.
 //!
-//! Elements travel as bytes, one message for all that a part needs of another. What is folded every process folds, of the numbers of all and
+//! Elements travel together, one message for all that a part needs of another. What is folded every process folds, of what all tell and
 //! in the user's order: so each has the number, and all have the same.
 
-use super::{Cut, Folding, Known, Message, OverMesh};
+use super::{Cut, Folding, Known, Leaves, Message, OverMesh};
 use crate::array::Data;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
 use crate::mesh::program::MeshScript;
-use crate::peers::Peer;
-use crate::ranks::{About, Awaited, Parcel, Ranks};
+use crate::ranks::{About, Carrier, Freight, Ranks};
 use std::sync::Arc;
 use stencilc_compiler::ir::{Handle, VariableId};
 use stencilc_compiler::mesh::Chain;
 
-/// A backend whose part of a program others look at: it gives elements as bytes, and takes those of others. What it would fold it leaves.
-pub trait Carried: Peer {
+/// A backend whose part of a program others look at: it gives elements, and takes those of others.
+pub trait Carried: Carrier + Leaves<Told = Self::Room> {
     /// The elements of a message, which starts here.
     ///
     /// # Errors
     /// The machine fails.
-    fn give(&self, variable: VariableId, buffer: &Self::Buffer, message: &Message) -> Result<Vec<u8>>;
+    fn give(&self, variable: VariableId, buffer: &Self::Buffer, message: &Message) -> Result<Self::Room>;
+
+    /// Room for the elements of a message.
+    ///
+    /// # Errors
+    /// The machine has too little memory.
+    fn room(&self, variable: VariableId, message: &Message) -> Result<Self::Room>;
 
     /// How many bytes come with a message.
     fn bytes_of(&self, variable: VariableId, message: &Message) -> usize;
@@ -29,19 +34,19 @@ pub trait Carried: Peer {
     ///
     /// # Errors
     /// The machine fails.
-    fn take(&self, variable: VariableId, buffer: &Self::Buffer, message: &Message, bytes: &[u8]) -> Result<()>;
+    fn take(&self, variable: VariableId, buffer: &Self::Buffer, message: &Message, came: &Self::Room) -> Result<()>;
 
-    /// The numbers that a stage has left to be folded, in the order of the part's elements.
+    /// Room for what a part tells of a reduction.
     ///
     /// # Errors
-    /// The machine fails, or nothing was left.
-    fn left(&self, folding: &Folding, buffer: &Self::Buffer) -> Result<Data>;
+    /// The machine has too little memory.
+    fn room_told(&self, folding: &Folding, part: usize) -> Result<Self::Room>;
 
-    /// Makes one number of those of all parts, in the user's order.
+    /// Makes one number of what all parts tell.
     ///
     /// # Errors
     /// The machine fails.
-    fn fold(&self, folding: &Folding, leaves: &Data, buffer: &Self::Buffer) -> Result<()>;
+    fn fold_told(&self, folding: &Folding, told: &[&Self::Room], buffer: &Self::Buffer) -> Result<()>;
 }
 
 /// Computes a part of a program; which, this process's rank says.
@@ -58,25 +63,26 @@ impl<B: Carried> Rank<B> {
     /// The machine has too little memory.
     pub fn new(cut: Cut, backend: B, ranks: Arc<Ranks>, merges: &dyn Fn(&Chain) -> bool) -> Result<Self> {
         backend.join(&[])?;
+        backend.reach(&ranks)?;
         Ok(Self { known: Known::new(MeshScript::new(&cut.whole, merges), cut), backend, ranks })
     }
 
-    /// The numbers of a reduction of all parts, in the user's order, of those that this one has left.
-    fn gathered(&self, folding: &Folding, left: &Data) -> Result<Data> {
-        let (levels, element) = (folding.levels, left.element());
-        let owned = |rank: usize| folding.ranks[rank].iter().map(|pair| pair.map(|number| number as usize * levels));
-        let numbers = owned(self.ranks.rank()).flat_map(|[_, from]| from..from + levels);
-        let about = About::Reduction(folding.field.index());
-        let all = self.ranks.gather(about, left.pick(numbers).bytes())?;
-        let mut leaves = Data::fresh(element, folding.count);
-        for (rank, bytes) in all.iter().enumerate() {
-            let own = Data::of_bytes(element, bytes)?;
-            if own.len() != folding.ranks[rank].len() * levels {
-                return Err(Error::check("a rank sends other numbers than it has"));
-            }
-            own.copy_runs(&mut leaves, levels, owned(rank).enumerate().map(|(place, [to, _])| [place * levels, to]));
-        }
-        Ok(leaves)
+    /// Makes one number of what all parts tell of a reduction.
+    fn fold(&self, folding: &Folding, buffer: &B::Buffer) -> Result<()> {
+        let (own, parts) = (self.ranks.rank(), &folding.tiles.parts);
+        let told = self.backend.told(own, folding, buffer)?;
+        let others = || (0..parts.len()).filter(|&other| other != own);
+        let freight = |peer: usize, part: usize| {
+            let count = parts[part].len() * folding.element.bytes();
+            Freight { peer, tag: 0, count, room: () }
+        };
+        let sent: Vec<_> = others().map(|peer| freight(peer, own).with(&told)).collect();
+        let room = |part: usize| Ok(freight(part, part).with(self.backend.room_told(folding, part)?));
+        let mut rooms = others().map(room).collect::<Result<Vec<_>>>()?;
+        self.backend.swap(&self.ranks, About::Reduction(folding.field.index()), &sent, &mut rooms)?;
+        let mut all: Vec<_> = rooms.iter().map(|own| &own.room).collect();
+        all.insert(own, &told);
+        self.backend.fold_told(folding, &all, buffer)
     }
 }
 
@@ -117,22 +123,26 @@ impl<B: Carried> Backend for Rank<B> {
         }
         let (own, count) = (self.ranks.rank(), self.known.cut.messages.len());
         let tag = |n: usize, message: &Message| (n * count + message.number) as u32;
-        let (mut parcels, mut awaited) = (Vec::new(), Vec::new());
+        let (mut given, mut rooms) = (Vec::new(), Vec::new());
         for (n, (variable, buffer)) in all.iter().enumerate() {
+            let freight = |peer: usize, message: &Message, room: B::Room| {
+                let count = self.backend.bytes_of(*variable, message);
+                Freight { peer, tag: tag(n, message), count, room }
+            };
             for message in self.known.messages(*variable).filter(|message| message.from == own) {
-                let bytes = self.backend.give(*variable, buffer, message)?;
-                parcels.push(Parcel { to: message.to, tag: tag(n, message), bytes });
+                given.push(freight(message.to, message, self.backend.give(*variable, buffer, message)?));
             }
             for message in self.known.messages(*variable).filter(|message| message.to == own) {
-                let count = self.backend.bytes_of(*variable, message);
-                awaited.push(Awaited { from: message.from, tag: tag(n, message), count });
+                rooms.push(freight(message.from, message, self.backend.room(*variable, message)?));
             }
         }
-        let mut came = self.ranks.swap(About::Halos(all.len()), parcels, &awaited)?.into_iter();
+        let sent: Vec<_> = given.iter().map(Freight::lent).collect();
+        self.backend.swap(&self.ranks, About::Halos(all.len()), &sent, &mut rooms)?;
+        let mut came = rooms.iter();
         for (variable, buffer) in all {
             let taken = self.known.messages(*variable).filter(|message| message.to == own);
-            for (message, bytes) in taken.zip(&mut came) {
-                self.backend.take(*variable, buffer, message, &bytes)?;
+            for (message, came) in taken.zip(&mut came) {
+                self.backend.take(*variable, buffer, message, &came.room)?;
             }
         }
         Ok(())
@@ -150,8 +160,7 @@ impl<B: Carried> Backend for Rank<B> {
         self.backend.compute(stage, arrays)?;
         for folding in &self.known.foldings(stage, |own| written(own).is_some())? {
             let Some(buffer) = written(folding.field) else { continue };
-            let leaves = self.gathered(folding, &self.backend.left(folding, buffer)?)?;
-            self.backend.fold(folding, &leaves, buffer)?;
+            self.fold(folding, buffer)?;
         }
         Ok(())
     }
@@ -160,9 +169,10 @@ impl<B: Carried> Backend for Rank<B> {
         self.backend.wait()
     }
 
-    /// What goes through other processes is not recorded.
-    fn record(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<Option<B::Recording>> {
-        Ok(None)
+    /// What goes through the hosts is not recorded.
+    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<B::Recording>> {
+        let is_recorded = self.backend.records_swaps(&self.ranks) && !self.known.folds_nothing();
+        if is_recorded { self.backend.record(work) } else { Ok(None) }
     }
 
     fn replay(&self, recording: &B::Recording) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::driver::{Driver, Script};
 use crate::emulate::{Compiler, Emulator, Settings};
 use crate::mesh::order::{self, METHODS, Options};
 use crate::mesh::program::kernels::{Kernels, Renumbered};
-use crate::mesh::program::parts::Parts;
+use crate::mesh::program::parts::{Parts, traffic};
 use crate::mesh::program::{MeshProblem, Request};
 use crate::mesh::{Field, HOLE, Map, Mesh, ZONE, sample};
 use crate::ranks::threads::together;
@@ -86,7 +86,13 @@ const TEXTS: [(&str, Option<usize>); 4] = [
 
 /// Squares whose elements stand in no order, with the sides of cells and with zones.
 fn mesh() -> Mesh {
-    let mut mesh = sample::quads(9, 7);
+    let mesh = in_rows(9, 7);
+    order::find("random").unwrap().ordering(&mesh, &Options { seed: 5, ..Options::new(2) }).unwrap().renumbered(&mesh)
+}
+
+/// The same, row by row.
+fn in_rows(width: usize, height: usize) -> Mesh {
+    let mut mesh = sample::quads(width, height);
     let (edges, cells) = (mesh.sets[1].size, mesh.sets[2].size);
     let mut sides = vec![HOLE; cells * 4];
     for edge in 0..edges {
@@ -101,19 +107,23 @@ fn mesh() -> Mesh {
     let zones = Data::I32((0..cells as i32).map(|cell| i32::from(cell % 9 > 0 && cell > 12)).collect());
     mesh.fields.push(Field { name: ZONE.to_owned(), set: 2, map: None, parts: 1, data: zones });
     mesh.fields.retain(|field| field.name == ZONE);
-    order::find("random").unwrap().ordering(&mesh, &Options { seed: 5, ..Options::new(2) }).unwrap().renumbered(&mesh)
+    mesh
 }
 
-fn problem((text, levels): (&str, Option<usize>)) -> Arc<MeshProblem> {
+fn problem(text: (&str, Option<usize>)) -> Arc<MeshProblem> {
+    problem_over(mesh(), text, Precision::F64)
+}
+
+fn problem_over(mesh: Mesh, (text, levels): (&str, Option<usize>), precision: Precision) -> Arc<MeshProblem> {
     let source = Source::new("p.stn", format!("{MESH}{text}"));
     let lowered = stencilc_compiler::check(&source);
     let told = stencilc_compiler::diagnostic::render(&lowered.diagnostics, &source, false);
     assert!(lowered.is_ok(), "{told}");
     let request = Request {
         program: &lowered.mesh_programs[0],
-        precision: Precision::F64,
+        precision,
         contract: false,
-        mesh: mesh(),
+        mesh,
         levels,
         arrays: BTreeMap::new(),
         settings: BTreeMap::new(),
@@ -198,6 +208,67 @@ fn kernels_of_ranks_are_the_whole() {
         });
         for verdict in verdicts.unwrap() {
             assert!(matches!(verdict, Verdict::Equal { .. }), "{}: {verdict:?} of {}", layout.name(), text.0);
+        }
+    }
+}
+
+/// Numbers that parts fold by themselves, since they follow each other, and those between, of some zones and of levels.
+#[test]
+fn what_lies_together_in_a_part_is_folded_there() {
+    let text = "}
+        stencil fold over squares.cell { in a; reduce t: sum; reduce low: min; reduce high: max
+            t += a; low = a; high = a * a }
+        stencil inside over squares.cell { in a; reduce t: sum; zones inner; t += 1 / a }
+        program p over squares { inout a on cell; out t, low, high: real on (); out u: real on ()
+            repeat 3 { t, low, high = fold(a); u = inside(a); a = more(a, t) } }
+        stencil more over squares.cell { in a; param x; out b; b = a + 1 / (2 + x * x) }";
+    let leveled = text
+        .replace("inout a on cell", "in a on cell")
+        .replacen('}', "levels k }", 1)
+        .replace("a = more(a, t)", "")
+        .replace("repeat 3", "repeat 1");
+    for (text, levels, precision) in
+        [(text, None, Precision::F64), (text, None, Precision::F32), (&*leveled, Some(5), Precision::F64)]
+    {
+        let problem = problem_over(in_rows(600, 3), (text, levels), precision);
+        let expected = Expected::new(&problem).unwrap();
+        let mut bare = problem.mesh.clone();
+        bare.fields.clear();
+        let ordering = order::find("random").unwrap().ordering(&bare, &Options { seed: 3, ..Options::new(2) }).unwrap();
+        for parts in [2, 5] {
+            let owners = Owners::new(&problem, parts).unwrap();
+            let cut = Cut::new(Arc::clone(&problem), &owners).unwrap();
+            let turn = traffic(&cut, &|_| false).unwrap();
+            let all = 1800 * levels.unwrap_or(1) * precision.bytes();
+            assert!(
+                turn.folds.bytes > 0 && turn.folds.bytes < all * turn.folds.numbers / 2,
+                "{:?} of {all}",
+                turn.folds
+            );
+            let subject = OverMeshInParts { problem: &problem, expected: &expected, owners };
+            let verdict = subject.interpreted().unwrap();
+            assert!(matches!(verdict, Verdict::Equal { .. }), "{parts} parts: {verdict:?}");
+            let emulator = Arc::new(Emulator::new(Compiler::find().unwrap(), Settings::default()));
+            let (cut, choices) = cut.chosen(MeshChoices::usual(problem.program.mesh.levels));
+            let kernels = |part: usize| {
+                let (ordering, part) = (cut.ordering(part, &ordering), &cut.parts()[part].problem);
+                let renumbered = Rc::new(Renumbered::new(part, &ordering).unwrap());
+                Kernels::new(Arc::clone(part), Arc::clone(&emulator), choices, renumbered).leaving().watched()
+            };
+            let backend = Parts::new(cut.clone(), (0..parts).map(kernels).collect(), &|_| false).unwrap();
+            let mut driver = Driver::new(backend).given().unwrap();
+            driver.finish().unwrap();
+            let verdict = expected.judged(&problem, &driver, true).unwrap();
+            assert!(matches!(verdict, Verdict::Equal { .. }), "kernels of {parts} parts: {verdict:?}");
+            let verdicts = together(parts, |ranks| {
+                let (part, merges) = (ranks.rank(), |chain: &_| cut.merges(chain, choices));
+                let mut driver = Driver::new(Rank::new(cut.clone(), kernels(part), ranks, &merges)?).given()?;
+                driver.finish()?;
+                expected.judged(&problem, &driver, true)
+            });
+            for verdict in verdicts.unwrap() {
+                assert!(matches!(verdict, Verdict::Equal { .. }), "{parts} ranks: {verdict:?}");
+            }
         }
     }
 }

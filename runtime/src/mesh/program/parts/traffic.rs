@@ -1,6 +1,6 @@
 //! What parts of a program bring from each other, step by step.
 
-use super::{Cut, Known};
+use super::{Cut, Known, Told};
 use crate::driver::Script;
 use crate::driver::dry::asked;
 use crate::error::Result;
@@ -32,7 +32,7 @@ pub struct Traffic {
 pub struct Folds {
     /// How many numbers are reductions.
     pub numbers: usize,
-    /// The bytes that are folded into them.
+    /// The bytes that the others tell the first part of them.
     pub bytes: usize,
 }
 
@@ -70,9 +70,12 @@ pub fn traffic(cut: &Cut, merges: &dyn Fn(&Chain) -> bool) -> Result<Turn> {
         let call = &known.script.whole.stage(stage).call;
         for stencil in cut.whole.stages(call.stencil) {
             let folded = stencil.stores().filter(|(_, write)| matches!(write.how, How::Reduce(_))).count();
-            let elements = cut.whole.bound.range(stencil.set(), stencil.stencil.zones).len();
-            folds.numbers += folded;
-            folds.bytes += folded * elements * cut.whole.levels * cut.whole.precision.bytes();
+            if folded > 0 {
+                let tiles = known.tiles((stencil.set(), stencil.stencil.zones), cut.whole.levels)?;
+                let told: usize = tiles.parts.iter().skip(1).map(Told::len).sum();
+                folds.numbers += folded;
+                folds.bytes += folded * told * cut.whole.precision.bytes();
+            }
         }
     }
     Ok(Turn { brought: all.into_iter().filter_map(of).collect(), exchanges, folds })
