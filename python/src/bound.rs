@@ -39,7 +39,7 @@ impl Bind {
     /// Those of [`Job::call`].
     pub fn of(
         known: Option<Self>,
-        job: impl FnOnce() -> Job,
+        job: impl FnOnce() -> Result<Job, Error>,
         arrays: Arrays<'static>,
         source: &Source,
         untuned: bool,
@@ -49,7 +49,7 @@ impl Bind {
             return Ok(bind);
         }
         let mut notes = Vec::new();
-        let call = job().call_by(arrays, |sought| {
+        let call = job()?.call_by(arrays, |sought| {
             if untuned {
                 return None;
             }

@@ -357,17 +357,23 @@ impl Lending {
             let at = calls.iter().position(|(own, _)| own == key);
             at.map(|at| calls.swap_remove(at).1)
         };
-        let job = self.job(py);
+        // What is asked of it has to be known before others use Python.
+        let job = if known.is_none() { Some(self.job(py)) } else { None };
         let is_on_gpu = self.device.is_some();
         let (source, untuned) = (Arc::clone(&self.subject.bind(py).get().source), self.how.bind(py).get().untuned);
         apart(py, || {
             on_device(is_on_gpu, || {
                 // SAFETY: a bound call has what is in `kept`, and another one is run while this is there.
                 let arrays = unsafe { self.arrays() }?;
-                Bind::of(known, || job, arrays, &source, untuned)
+                Bind::of(known, move || job.ok_or_else(nothing_to_call), arrays, &source, untuned)
             })
         })
     }
+}
+
+/// A call that was made before needs no job.
+fn nothing_to_call() -> Error {
+    Error::check("there is nothing to call")
 }
 
 #[pymethods]

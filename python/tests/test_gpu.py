@@ -282,4 +282,4 @@ def test_a_handler_starts_its_kernel_in_the_stream_that_it_is_told(library: Libr
     np.testing.assert_array_equal(library.host(out), expected)
     own = Xla(device=1000)
     frame = own.frame(places[:1] + places[2:], places[2:], {"stencil": keys[0]})
-    assert not own.calls("CUDA", frame) and "cuda:1000" in str(own.said)
+    assert not own.calls("CUDA", frame) and "GPU number 1000" in str(own.said)

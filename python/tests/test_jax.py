@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pathlib
+import re
 from typing import Any, Iterator
 
 import numpy as np
 import pytest
 import stencilc
 from conftest import LAPLAP, MIX, told
+from xla import FUNCTIONS
 
 jax = pytest.importorskip("jax", reason="no jax")
 jnp = jax.numpy
@@ -189,3 +192,12 @@ def test_what_jax_cannot_call_is_told(phi: Any) -> None:
     if jax.default_backend() == "cpu":
         with pytest.raises(Exception, match="cuda:0 is to compute, and the arrays are in the host's memory"):
             jax.block_until_ready(laplap.using(device="cuda").jax(given))
+
+
+def test_functions_stand_where_the_header_has_them() -> None:
+    jaxlib = pytest.importorskip("jaxlib")
+    header = pathlib.Path(jaxlib.__file__).parent / "include/xla/ffi/api/c_api.h"
+    names = re.findall(r"_XLA_FFI_API_STRUCT_FIELD\(XLA_FFI_(\w+)\)", header.read_text())
+    # Older ones do not tell the number of a GPU.
+    found = {name: names.index(name) for name in FUNCTIONS if name in names}
+    assert len(found) >= 2 and found == {name: FUNCTIONS[name] for name in found}

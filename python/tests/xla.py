@@ -33,9 +33,13 @@ class PlaceArgs(c.Structure):
     _fields_ = [("size", c.c_size_t), ("extension", POINTER), ("context", POINTER), ("found", c.c_int64)]
 
 
+#: Where functions of XLA's stand among all.
+FUNCTIONS = {"Error_Create": 0, "Stream_Get": 4, "DeviceOrdinal_Get": 17}
+
+
 class Api(c.Structure):
     _fields_ = [("size", c.c_size_t), ("extension", POINTER), ("version", Version), ("internal", POINTER)] + [
-        ("functions", POINTER * 19)  # type: ignore[list-item]
+        ("functions", POINTER * 18)  # type: ignore[list-item]
     ]
 
 
@@ -101,9 +105,9 @@ class Xla:
             return 0
 
         function = c.CFUNCTYPE(c.c_void_p, POINTER)
-        for place, own in ((0, failed), (4, streamed), (18, numbered)):
+        for name, own in (("Error_Create", failed), ("Stream_Get", streamed), ("DeviceOrdinal_Get", numbered)):
             self._kept.append(function(own))
-            self.api.functions[place] = c.cast(self._kept[-1], POINTER)
+            self.api.functions[FUNCTIONS[name]] = c.cast(self._kept[-1], POINTER)
 
     def frame(self, args: List[Place], rets: List[Place], said: Dict[str, str], kind: int = 1) -> Frame:
         """What a call looks like."""

@@ -10,6 +10,9 @@ use crate::kernel::{ArrayId, MeshData, MeshTable, Step, Type, Unroll, ValueId};
 /// Up to so many places a target, a row is walked without a loop.
 const UNROLLED: usize = 8;
 
+/// The same of rows of which half and more is there. With 39 turns of a long body NVRTC took minutes.
+const MOST_UNROLLED: usize = 16;
+
 /// The row of an item as an array in registers.
 pub fn row(writer: &mut Writer, table: ArrayId, width: usize, item: ValueId) -> ArrayId {
     let name = writer.own.kernel().arrays[table].name.to_string();
@@ -27,7 +30,7 @@ pub fn row(writer: &mut Writer, table: ArrayId, width: usize, item: ValueId) -> 
 
 /// Whether rows of so many places are walked without a loop.
 pub fn is_row(degrees: Degrees) -> bool {
-    degrees.max > 0 && degrees.max <= UNROLLED.max(2 * degrees.mean as usize)
+    degrees.max > 0 && degrees.max <= UNROLLED.max(MOST_UNROLLED.min(2 * degrees.mean as usize))
 }
 
 /// The places of an item.

@@ -87,7 +87,7 @@ def _shapes(torch: Any, read: Sequence[Field], given: Sequence[Any], written: Se
     types = {"real": real, "f64": torch.float64, "f32": torch.float32, "int": torch.int32, "bool": torch.bool}
 
     def one(own: Field) -> Any:
-        shape: Tuple[Any, ...] = tuple(sizes[axis.partition("+")[0]] + ("+" in axis) for axis in own.axes)
+        shape: Tuple[Any, ...] = tuple(sizes[axis[:-2]] + 1 if axis.endswith("+1") else sizes[axis] for axis in own.axes)
         if is_flat and len(shape) == 3 and shape[0] == 1:
             shape = shape[1:]
         return given[0].new_empty(shape, dtype=types[own.dtype])

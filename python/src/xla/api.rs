@@ -97,7 +97,7 @@ struct Api {
     handler_register: *const c_void,
     stream_get: Function<StreamArgs>,
     /// Types, contexts, states, memory, threads, futures and runs.
-    others: [*const c_void; 13],
+    others: [*const c_void; 12],
     device_get: Function<DeviceArgs>,
 }
 

@@ -82,7 +82,7 @@ impl Declared {
             let at = calls.iter().position(|(own, _)| *own == key);
             at.map(|at| calls.remove(at).1)
         };
-        let job = || self.job.clone().device(device);
+        let job = || Ok(self.job.clone().device(device));
         let bind = on_device(is_on_gpu, || {
             let mut bind = Bind::of(known, job, lent, &self.source, self.untuned)?;
             bind.run(stream, false, is_on_gpu).map(|()| bind)

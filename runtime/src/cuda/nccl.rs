@@ -295,7 +295,7 @@ impl Communicator {
 }
 
 /// Those that are not empty, in the order of their tags.
-fn in_order<'a, P>(all: &'a [Freight<P>]) -> Vec<&'a Freight<P>> {
+fn in_order<P>(all: &[Freight<P>]) -> Vec<&Freight<P>> {
     let mut some: Vec<_> = all.iter().filter(|own| own.count > 0).collect();
     some.sort_by_key(|own| (own.peer, own.tag));
     some

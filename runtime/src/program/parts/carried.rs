@@ -21,8 +21,11 @@ use stencilc_compiler::ir::VariableId;
 pub struct Carrying<M: Machine> {
     given: RefCell<BTreeMap<(VariableId, Message), Given<M>>>,
     /// Room for rows that come.
-    taken: RefCell<BTreeMap<(VariableId, Message), Rc<M::Buffer>>>,
+    taken: RefCell<Rooms<M>>,
 }
+
+/// Rows that come, by the message.
+type Rooms<M> = BTreeMap<(VariableId, Message), Rc<<M as Machine>::Buffer>>;
 
 impl<M: Machine> Default for Carrying<M> {
     fn default() -> Self {

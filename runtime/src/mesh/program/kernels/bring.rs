@@ -163,7 +163,7 @@ impl<M: Build> Leaves for Kernels<M> {
         let left = self.left.as_ref().map(RefCell::borrow);
         let own = left.as_ref().and_then(|left| left.iter().find(|own| own.field == folding.field));
         let own = own.ok_or_else(|| Error::check("a part left nothing to fold"))?;
-        let told = self.array(folding.element, folding.tiles.parts[part].len())?;
+        let told = self.array(folding.element, folding.tiles.parts[part].count())?;
         let totals = self.folding_table(folding, Tiled::Totals(part))?;
         self.total(folding.fold, &totals, [&own.numbers, &told])?;
         let numbers = self.folding_table(folding, Tiled::Numbers(part))?;

@@ -72,7 +72,7 @@ impl<M: Build> Carried for Kernels<M> {
     }
 
     fn room_told(&self, folding: &Folding, part: usize) -> Result<Array<M>> {
-        self.array(folding.element, folding.tiles.parts[part].len())
+        self.array(folding.element, folding.tiles.parts[part].count())
     }
 
     fn fold_told(&self, folding: &Folding, told: &[&Array<M>], buffer: &Array<M>) -> Result<()> {

@@ -73,13 +73,16 @@ pub struct Kernels<M: Machine> {
     numbers: RefCell<HashMap<Numbered, Rc<M::Buffer>>>,
     pool: Rc<Pool<M>>,
     calls: RefCell<HashMap<Key, Rc<Prepared<M>>>>,
-    folds: RefCell<HashMap<(Folds, &'static str), Rc<M::Kernel>>>,
+    folds: RefCell<Folders<M>>,
     zero: RefCell<Option<Rc<M::Kernel>>>,
     /// What the last call would have folded, where somebody else does it.
     left: Option<RefCell<Vec<Leaves<M>>>>,
     /// What brings elements of other parts.
     bringing: Bringing<M>,
 }
+
+/// Kernels that fold, by what they make one number of, and how.
+type Folders<M> = HashMap<(Folds, &'static str), Rc<<M as Machine>::Kernel>>;
 
 impl<M: Build> Kernels<M> {
     /// For a problem whose elements stand in some order on the machine.

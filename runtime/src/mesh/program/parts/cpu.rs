@@ -45,7 +45,7 @@ impl Leaves for Interpreter {
 
     fn told(&self, part: usize, folding: &Folding, buffer: &RefCell<Data>) -> Result<Data> {
         let (own, left) = (&folding.tiles.parts[part], buffer.borrow());
-        let mut told = Data::fresh(folding.element, own.len());
+        let mut told = Data::fresh(folding.element, own.count());
         for &[place, first] in &own.totals {
             let numbers = (first as usize..).take(FOLDED_TILE).map(|number| left.get(number)).collect();
             let total = folded(folding.fold, self.problem().precision, numbers);
@@ -102,7 +102,7 @@ impl Carried for Interpreter {
     }
 
     fn room_told(&self, folding: &Folding, part: usize) -> Result<Data> {
-        Ok(Data::fresh(folding.element, folding.tiles.parts[part].len()))
+        Ok(Data::fresh(folding.element, folding.tiles.parts[part].count()))
     }
 
     fn fold_told(&self, folding: &Folding, told: &[&Data], buffer: &RefCell<Data>) -> Result<()> {

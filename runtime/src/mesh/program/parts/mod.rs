@@ -107,6 +107,9 @@ impl Folding {
 /// What reductions go over: the elements of a set, or of some of its zones.
 type Over = (SetId, Option<Zones>);
 
+/// The same, and how many numbers there are of each element.
+type OfElements = (Over, usize);
+
 /// By stencil or chain: the fields that it reads at elements of other parts.
 struct Foreign(Arc<[BTreeSet<FieldId>]>);
 
@@ -126,7 +129,7 @@ struct Known {
     /// Who is who in reductions, by set and zones.
     ranks: Vec<(Over, Ranks)>,
     /// Who tells what of a reduction, by what it goes over and how many numbers an element has.
-    tiles: RefCell<Vec<((Over, usize), Arc<Tiles>)>>,
+    tiles: RefCell<Vec<(OfElements, Arc<Tiles>)>>,
 }
 
 /// Computes a program by parts.
@@ -135,6 +138,8 @@ pub struct Parts<B: ByPart> {
     backends: Vec<B>,
     /// The buffers that elements were brought of since all parts met last: others may still look at them.
     brought: RefCell<Vec<*const B::Buffer>>,
+    /// What was told of the reductions before: the first part may still look at it until all have met.
+    told: RefCell<Vec<B::Told>>,
 }
 
 impl Parts<Interpreter> {
@@ -174,7 +179,7 @@ impl<B: ByPart> Parts<B> {
             let place = |other: usize| Some((&backends[other], met[other].iter().position(|&own| own == part)?));
             own.join(&met[part].iter().map(|&other| place(other)).collect::<Vec<_>>())?;
         }
-        Ok(Self { known, backends, brought: RefCell::default() })
+        Ok(Self { known, backends, brought: RefCell::default(), told: RefCell::default() })
     }
 
     /// What computes each part.
@@ -397,11 +402,13 @@ impl<B: ByPart> Backend for Parts<B> {
             all.push((folding, told.collect::<Result<Vec<_>>>()?, *buffers));
         }
         self.meet()?;
-        for (folding, told, buffers) in &all {
-            B::fold_together(&self.backends, folding, told, buffers)?;
+        // Now the first has looked at what was told before, and its place may be taken: by what is told the next time, and not before.
+        self.told.borrow_mut().clear();
+        for (folding, told, buffers) in all {
+            B::fold_together(&self.backends, folding, &told, buffers)?;
+            self.told.borrow_mut().extend(told);
         }
-        // Nobody changes what the first still looks at.
-        self.meet()
+        Ok(())
     }
 
     fn wait(&self) -> Result<()> {

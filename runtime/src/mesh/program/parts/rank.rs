@@ -73,7 +73,7 @@ impl<B: Carried> Rank<B> {
         let told = self.backend.told(own, folding, buffer)?;
         let others = || (0..parts.len()).filter(|&other| other != own);
         let freight = |peer: usize, part: usize| {
-            let count = parts[part].len() * folding.element.bytes();
+            let count = parts[part].count() * folding.element.bytes();
             Freight { peer, tag: 0, count, room: () }
         };
         let sent: Vec<_> = others().map(|peer| freight(peer, own).with(&told)).collect();

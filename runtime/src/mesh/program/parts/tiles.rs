@@ -36,7 +36,7 @@ pub struct Told {
 
 impl Told {
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.to.len()
     }
 }
@@ -107,9 +107,9 @@ mod tests {
             let mut read = 0;
             for (own, ranks) in tiles.parts.iter().zip(&ranks) {
                 own.to.iter().for_each(|&[to, _]| told[to as usize] += 1);
-                assert_eq!(own.len(), own.totals.len() + own.numbers.len());
+                assert_eq!(own.count(), own.totals.len() + own.numbers.len());
                 let places = own.totals.iter().chain(&own.numbers).map(|[place, _]| *place);
-                assert!(places.eq(0..own.len() as i32));
+                assert!(places.eq(0..own.count() as i32));
                 let has = |number: usize| ranks.iter().any(|[_, among]| *among as usize == number / levels);
                 for &[_, first] in &own.totals {
                     assert!((first as usize..first as usize + FOLDED_TILE).all(has));

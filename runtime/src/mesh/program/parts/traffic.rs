@@ -72,7 +72,7 @@ pub fn traffic(cut: &Cut, merges: &dyn Fn(&Chain) -> bool) -> Result<Turn> {
             let folded = stencil.stores().filter(|(_, write)| matches!(write.how, How::Reduce(_))).count();
             if folded > 0 {
                 let tiles = known.tiles((stencil.set(), stencil.stencil.zones), cut.whole.levels)?;
-                let told: usize = tiles.parts.iter().skip(1).map(Told::len).sum();
+                let told: usize = tiles.parts.iter().skip(1).map(Told::count).sum();
                 folds.numbers += folded;
                 folds.bytes += folded * told * cut.whole.precision.bytes();
             }
