@@ -33,7 +33,9 @@ stencil types {
 def x64() -> Iterator[None]:
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
-    yield
+    # Arrays are on the CPU, also where there is a GPU, which tests of its own look at.
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield
     jax.config.update("jax_enable_x64", before)
 
 

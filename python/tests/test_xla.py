@@ -83,6 +83,17 @@ def test_shorter_structures_are_not_read_beyond_their_end(phi: Any) -> None:
     assert own.asks_version(size=24) == (-1, -1), "nothing is written where there is no room"
 
 
+def test_results_may_go_elsewhere(phi: Any) -> None:
+    """Where nothing is computed they hold what came in, as in place."""
+    own, before, after = Xla(), np.random.default_rng(9).random(phi.shape), filled(phi.shape)
+    key = declared(stencilc.compile(LAPLAP), ("phi", phi.shape, "float64"))
+    expected, came = before.copy(), before.copy()
+    stencilc.compile(LAPLAP)(phi=phi, res=expected)
+    assert own.calls("cpu", own.frame([of_numpy(phi), of_numpy(before)], [of_numpy(after)], {"stencil": key})), own.said
+    np.testing.assert_array_equal(after, expected)
+    np.testing.assert_array_equal(before, came)
+
+
 def test_calls_that_no_program_makes_are_errors(phi: Any) -> None:
     own, res = Xla(), filled(phi.shape)
     text = stencilc.compile(LAPLAP)
@@ -99,7 +110,8 @@ def test_calls_that_no_program_makes_are_errors(phi: Any) -> None:
         (own.frame(arrays, arrays[1:], {"stencil": "\x1b[31m"}), "knows nothing of the stencil `\\u{1b}[31m`"),
         (own.frame(arrays[1:], arrays[1:], {"stencil": key}), "1 arrays come in and 1 go out, and there are to be 2 and 1"),
         (own.frame(arrays, [], {"stencil": key}), "2 arrays come in and 0 go out"),
-        (own.frame(arrays, [of_numpy(other)], {"stencil": key}), "gives `res` another place"),
+        (own.frame(arrays, [("float64", other.ctypes.data, (3, 9, 10))], {"stencil": key}), "gives `res` another type or shape"),
+        (own.frame(arrays, [("float32", other.ctypes.data, phi.shape)], {"stencil": key}), "gives `res` another type or shape"),
         (own.frame(arrays, arrays[1:], {"stencil": key}, kind=9), "is no array"),
         (own.frame([negative, arrays[1]], arrays[1:], {"stencil": key}), "is no array"),
         (own.frame([("int64", *arrays[0][1:]), arrays[1]], arrays[1:], {"stencil": key}), "type 5 of XLA's"),

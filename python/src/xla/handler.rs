@@ -2,12 +2,13 @@
 
 use super::api::{Array, Call, Code, Frame, Refusal};
 use super::{ALL, Declared};
-use crate::bound::locked;
+use crate::bound::{locked, on_device};
 use crate::error::begin;
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use stencilc_compiler::text::shown;
+use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::{Device, Element, Error, Fault};
 
 /// Computes in the host's memory, and is done when it returns.
@@ -80,9 +81,16 @@ fn computed(call: &Call, is_on_gpu: bool) -> Result<(), Refusal> {
         return Err(wrong(&message));
     }
     let before = args.split_off(reads);
-    if let Some(at) = (0..writes).find(|&at| before[at].address != rets[at].address && !is_empty(&rets[at])) {
-        let message = format!("jaxlib gives `{}` another place than it was given", declared.writes[at]);
-        return Err(Refusal::new(Code::Internal, message));
+    // It goes out where it came in, unless XLA puts it elsewhere, as into a slice of what a loop makes.
+    for (at, (before, after)) in before.iter().zip(&rets).enumerate() {
+        if before.dtype != after.dtype || before.shape != after.shape {
+            let message = format!("jaxlib gives `{}` another type or shape than it was given", declared.writes[at]);
+            return Err(Refusal::new(Code::Internal, message));
+        }
+        if before.address != after.address && !is_empty(after) {
+            // SAFETY: both are XLA's arrays, of one type and shape.
+            unsafe { moved(device, stream, before, after) }?;
+        }
     }
     let names = declared.reads.iter().chain(&declared.writes);
     let arrays = names.zip(args.into_iter().chain(rets)).map(|(name, own)| {
@@ -94,6 +102,35 @@ fn computed(call: &Call, is_on_gpu: bool) -> Result<(), Refusal> {
     let arrays = arrays.collect::<Result<Vec<_>, Refusal>>()?;
     // SAFETY: XLA keeps arrays as long as the call, or the work in its stream, needs them, and has nobody else use them meanwhile.
     unsafe { declared.run(device, stream, &arrays) }.map_err(refused)
+}
+
+/// Copies what an array holds to another, in the order of the stream.
+///
+/// # Safety
+/// Both are there, of one type and shape, until the work in the stream is done.
+unsafe fn moved(device: Device, stream: usize, from: &Array, to: &Array) -> Result<(), Refusal> {
+    let element = element_of(from.dtype).ok_or_else(|| {
+        Refusal::new(
+            Code::InvalidArgument,
+            format!("an array holds numbers of type {} of XLA's, which no field does", from.dtype),
+        )
+    })?;
+    let bytes = from.shape.iter().product::<usize>() * element.bytes();
+    if let Device::Cuda(number) = device {
+        let stream = std::ptr::with_exposed_provenance_mut(stream);
+        let copied = on_device(true, || {
+            let gpu = Gpu::open(number)?;
+            // SAFETY: the caller's.
+            unsafe { gpu.copy_in(stream, from.address, to.address, bytes) }
+        });
+        return copied.map_err(refused);
+    }
+    let [from, to] = [from, to].map(|own| own.address as usize);
+    // SAFETY: the caller's.
+    unsafe {
+        std::ptr::copy(std::ptr::with_exposed_provenance::<u8>(from), std::ptr::with_exposed_provenance_mut(to), bytes);
+    }
+    Ok(())
 }
 
 /// Where it is computed: where the arrays are.

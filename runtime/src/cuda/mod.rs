@@ -331,6 +331,22 @@ impl Gpu {
         self.context.succeed(answer, "copy memory")
     }
 
+    /// Copies bytes of this GPU's memory to another place there, in a stream of the caller's. Returns before it is done.
+    ///
+    /// # Errors
+    ///
+    /// When a kernel launched before has failed.
+    ///
+    /// # Safety
+    ///
+    /// The stream is one of this GPU's primary context; both places are in this GPU's memory, of so many bytes, and there until it is done.
+    pub unsafe fn copy_in(&self, stream: *mut c_void, from: u64, to: u64, bytes: usize) -> Result<()> {
+        self.context.bind()?;
+        // SAFETY: the context is current, and the places and the stream are the caller's concern.
+        let answer = unsafe { cuMemcpyDtoDAsync_v2(to, from, bytes, stream.cast()) };
+        self.context.succeed(answer, "copy memory")
+    }
+
     /// Starts a kernel and returns at once. A failure while it runs is reported by a later call, with its name.
     ///
     /// # Errors
