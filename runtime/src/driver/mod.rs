@@ -181,6 +181,21 @@ impl<B: Backend> Driver<B> {
         self.backend.wait()
     }
 
+    /// Goes back to the beginning, with what its variables hold by now; those that hold nothing any more have what was given.
+    ///
+    /// # Errors
+    /// There is not enough memory.
+    pub(crate) fn begin_again(&mut self) -> Result<()> {
+        self.position = Position::default();
+        let script = Arc::clone(&self.script);
+        for (variable, data) in script.initial()? {
+            if self.slots.bound(variable).is_none() {
+                self.set(variable, data)?;
+            }
+        }
+        Ok(())
+    }
+
     /// How far it is, in the actions of its text.
     pub(crate) fn position_in_text(&self) -> Position {
         self.position.in_text(&*self.script)

@@ -68,6 +68,7 @@ mod parts;
 mod prints;
 mod ready;
 mod run;
+pub mod scaling;
 
 use crate::array::Array;
 use crate::checkpoint::{Checkpoint, OfText};

@@ -69,7 +69,7 @@ impl Ready {
     }
 
     /// A mesh in parts, whose owners somebody checks, and how kernels compute each of them.
-    fn cut_mesh(
+    pub(super) fn cut_mesh(
         &self,
         problem: Arc<MeshProblem>,
         parts: usize,
@@ -95,7 +95,7 @@ impl Ready {
     }
 
     /// How kernels compute each part of a grid.
-    fn plan_of_parts(&self, problem: &ProgramProblem, is_cpu: bool) -> ProgramPlan {
+    pub(super) fn plan_of_parts(&self, problem: &ProgramProblem, is_cpu: bool) -> ProgramPlan {
         let How { choices, open, plan, is_unrecorded, .. } = self.how.clone();
         let (choices, open) = if is_cpu { choices.on_cpu(open) } else { (choices, open) };
         let mut plan = plan.unwrap_or_else(|| ProgramPlan::of_parts(problem.on_cells(choices, open)));
@@ -210,8 +210,8 @@ fn of_processes(error: Error) -> Error {
 }
 
 /// How kernels compute a part of a mesh.
-struct OverPart {
-    choices: MeshChoices,
+pub(super) struct OverPart {
+    pub(super) choices: MeshChoices,
     ordering: Ordering,
     is_unrecorded: bool,
     reader: Option<Rc<Reader>>,

@@ -33,6 +33,7 @@ pub enum Checked {
 }
 
 /// A job that was checked, before anything is compiled.
+#[derive(Clone)]
 pub struct Ready {
     /// What is computed.
     pub checked: Checked,
@@ -70,6 +71,17 @@ impl Checked {
         };
         let repeated = total(&*self.script()).unwrap_or(1).max(1);
         each.saturating_mul(calls as u64).saturating_mul(repeated)
+    }
+
+    /// The same, whose outermost loops are run so often, or as often as they can be.
+    pub(super) fn with_times(&self, times: usize) -> Self {
+        match self {
+            Checked::Grid(problem) => Checked::Grid(Arc::new(problem.with_times(times))),
+            Checked::Mesh(problem) => {
+                let times = i32::try_from(times).unwrap_or(i32::MAX);
+                Checked::Mesh(Arc::new(MeshProblem::clone(problem).with_times(times)))
+            }
+        }
     }
 
     /// The names of inputs that were drawn at random.

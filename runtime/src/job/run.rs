@@ -40,6 +40,9 @@ pub(super) trait Running {
     /// Waits until all is computed.
     fn wait(&self) -> Result<()>;
 
+    /// As [`Driver::begin_again`].
+    fn begin_again(&mut self) -> Result<()>;
+
     /// As [`Checkpoint::of`].
     fn checkpoint(&self, about: &About) -> Result<Checkpoint>;
 }
@@ -75,6 +78,10 @@ impl<B: Backend> Running for Driver<B> {
 
     fn wait(&self) -> Result<()> {
         self.wait()
+    }
+
+    fn begin_again(&mut self) -> Result<()> {
+        self.begin_again()
     }
 
     fn checkpoint(&self, about: &About) -> Result<Checkpoint> {
@@ -191,6 +198,14 @@ impl Run {
     pub fn finish(&mut self) -> Result<()> {
         while self.step(u64::MAX)? > 0 {}
         self.driver.wait()
+    }
+
+    /// Goes back to the beginning, with whatever its fields hold: who measures how long it takes asks for no numbers.
+    ///
+    /// # Errors
+    /// There is not enough memory.
+    pub(super) fn begin_again(&mut self) -> Result<()> {
+        self.driver.begin_again()
     }
 
     /// What a declared field holds now, in the order of the arrays that were given.
