@@ -5,6 +5,7 @@ use super::{Args, open};
 use crate::args::program::PlanArgs;
 use crate::args::shapes::Shapes;
 use crate::args::{self, Chosen};
+use crate::build::mesh_program::merge;
 use crate::input::Input;
 use crate::run::mesh::way;
 use crate::terminal::{self, Progress};
@@ -68,6 +69,9 @@ pub fn over_mesh(args: &Args, subject: &Subject, gpus: u16, json: bool) -> Resul
     }
     let plan = PlanArgs::of(one_kind(&args.of_program.fuse)?);
     let (program, name) = (&*subject.program, &subject.program.program.name);
+    // The interpreter has neither, and what makes no sense is refused all the same.
+    merge(&plan, &own.over, name)?;
+    own.over.choices(program.mesh.levels)?;
     let problem = subject.problem(&args.kernels, &own.over, args.of_program.times)?;
     let platform = platform(args)?;
     let choices = Choices { precision: problem.precision, contract: args.kernels.code.contract, ..Choices::default() };

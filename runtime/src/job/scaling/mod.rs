@@ -126,7 +126,8 @@ impl<'a> Scaling<'a> {
         }
         let counts = counts(asked.devices);
         let own = Self { platform, asked, whole, counts };
-        for &devices in own.counts.iter().filter(|devices| **devices > 1) {
+        // As many as are asked for first: that is what is told.
+        for &devices in own.counts.iter().rev().filter(|devices| **devices > 1) {
             own.cut(&own.whole, devices)?;
         }
         Ok(own)
