@@ -26,6 +26,8 @@ pub struct Checkpoint {
     /// What it is of.
     pub about: About,
     arrays: BTreeMap<String, Array>,
+    /// Those of which this process has some rows alone, by the variable that they are of.
+    rows: BTreeMap<String, VariableId>,
 }
 
 impl Checkpoint {

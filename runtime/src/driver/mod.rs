@@ -336,6 +336,15 @@ impl<B: Backend> Driver<B> {
         outputs.map(|(id, _)| Ok((id, self.get(id)?))).collect()
     }
 
+    /// The rows of a variable that this process has, in the user's order; nothing if it never got a value, or where no process has others.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    pub fn own(&self, variable: VariableId) -> Result<Option<Data>> {
+        let slot = self.slots.bound(variable).filter(|_| !self.script.is_number(variable));
+        slot.map_or(Ok(None), |slot| self.backend.own(variable, &slot.buffer))
+    }
+
     /// What a variable holds, in the user's order; nothing if it never got a value.
     ///
     /// # Errors

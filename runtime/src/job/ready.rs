@@ -96,10 +96,10 @@ impl Checked {
 impl Ready {
     pub(super) fn new(mut job: Job) -> Result<Self> {
         let (device, stream, how) = (job.device, job.stream, job.how.clone());
-        let (text, resumed, ranks) = (std::mem::take(&mut job.text), job.resumed.take(), job.ranks.take());
+        let (text, resumed, ranks) = (std::mem::take(&mut job.text), job.resumed.take(), job.ranks.clone());
         if let Some(checkpoint) = &resumed {
             checkpoint.suits(matches!(job.subject, Subject::Mesh(_)))?;
-            if let Some(name) = job.arrays.keys().next() {
+            if let Some(name) = job.arrays.keys().chain(job.files.keys()).next() {
                 return Err(Error::call(format!("`{name}` is given, and the checkpoint has all fields"))
                     .help("leave out one of the two"));
             }
