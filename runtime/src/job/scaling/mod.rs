@@ -94,7 +94,7 @@ pub struct Brought {
     pub bytes_to_a_part: f64,
     /// Those of them that come from one other; nothing over a mesh.
     pub bytes_over_a_link: Option<f64>,
-    /// Over a mesh: the bytes that are folded into numbers.
+    /// Over a mesh: the bytes that the others tell the first part of reductions.
     pub bytes_folded: f64,
 }
 
