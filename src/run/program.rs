@@ -87,7 +87,7 @@ pub fn run(
     let texts = Texts::new(args.texts.as_deref().filter(|_| others.writes()))?;
     let kept = Kept::new(args)?;
     let is_over_mesh = matches!(subject, Subject::Mesh(_));
-    let resumed = resumed(args, is_over_mesh)?;
+    let resumed = resumed(args, is_over_mesh, others)?;
     let declared = declared(&subject, input);
     let files = outputs::targets(args, &declared, is_over_mesh)?;
     let plots = targets(&args.plot, "--plot", &declared, PICTURE, Steps::Each)?;

@@ -7,6 +7,8 @@ use crate::array::{Array, Data};
 use crate::driver::{Backend, Driver};
 use crate::error::{Error, Result};
 use crate::npy::Archive;
+use crate::problem::of_part;
+use crate::rows::Part;
 use crate::{files, memory, npy};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +29,14 @@ const ABOUT_BYTES: u64 = 1 << 24;
 /// # Errors
 /// There is no such file, it is no checkpoint, or it is damaged.
 pub fn load(path: &Path) -> Result<Checkpoint> {
+    load_rows(path, None)
+}
+
+/// The same of one on a grid, of which the rows of a part are kept, if one is named.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_rows(path: &Path, part: Option<Part>) -> Result<Checkpoint> {
     let shown = path.display();
     let failed = |error: &dyn std::fmt::Display| {
         Error::input(format!("cannot read the checkpoint `{shown}`: {error}"))
@@ -34,7 +44,7 @@ pub fn load(path: &Path) -> Result<Checkpoint> {
     };
     files::reads(files::Kind::Checkpoint, path)?;
     let file = files::open(path, files::Links::Follow).map_err(|error| failed(&error))?;
-    read(BufReader::new(file)).map_err(|error| failed(&error.message))
+    read_part(BufReader::new(file), part).map_err(|error| failed(&error.message))
 }
 
 /// Reads a checkpoint from the bytes of a file.
@@ -42,6 +52,10 @@ pub fn load(path: &Path) -> Result<Checkpoint> {
 /// # Errors
 /// As [`load`], but messages do not name the file.
 pub fn read(file: impl Read + Seek) -> Result<Checkpoint> {
+    read_part(file, None)
+}
+
+fn read_part(file: impl Read + Seek, part: Option<Part>) -> Result<Checkpoint> {
     let failed = |error: &dyn std::fmt::Display| Error::input(error.to_string());
     let archive = Archive::of_any(file);
     let mut archive = archive.map_err(|_| failed(&"it is no checkpoint, or was not written to its end"))?;
@@ -61,13 +75,21 @@ pub fn read(file: impl Read + Seek) -> Result<Checkpoint> {
         // The least that a number takes; each array is judged again, by its type, when it is read.
         bytes += count as u128;
     }
+    let part = part.filter(|_| about.mesh.is_none());
+    let bytes = about.grid.map_or(bytes, |grid| of_part(bytes, part, grid));
     memory::check(bytes, "the arrays of the checkpoint take", memory::HELP)?;
-    let mut arrays = BTreeMap::new();
+    let (mut arrays, mut hashes) = (BTreeMap::new(), BTreeMap::new());
     for name in names {
-        let array = archive.array(name).map_err(|error| failed(&error.message))?;
-        arrays.insert(name.to_owned(), array);
+        let array = match part {
+            None => archive.array(name),
+            Some(part) => archive.rows(name, part).map(|(array, hash)| {
+                hashes.insert(name.to_owned(), hash);
+                array
+            }),
+        };
+        arrays.insert(name.to_owned(), array.map_err(|error| failed(&error.message))?);
     }
-    Ok(Checkpoint { about, arrays, rows: BTreeMap::new() })
+    Ok(Checkpoint { about, arrays, rows: BTreeMap::new(), hashes })
 }
 
 impl Checkpoint {
@@ -113,7 +135,7 @@ impl Checkpoint {
             None => (None, None),
         };
         let about = About { position: driver.position_in_text(), done, repeats, values, numbers, ..about.clone() };
-        Ok(Self { about, arrays, rows })
+        Ok(Self { about, arrays, rows, hashes: BTreeMap::new() })
     }
 
     /// Writes it to the file at `path`, all of it or nothing.

@@ -193,8 +193,7 @@ impl Ready {
         let given = given.into_iter().map(|(own, data)| (&own.name, data));
         parts.extend(given.map(|(name, data)| (format!("other numbers in `{name}`"), hash(data.bytes()))));
         if let Some(checkpoint) = &self.resumed {
-            let arrays = checkpoint.arrays().iter();
-            parts.extend(arrays.map(|(name, own)| (format!("other numbers in `{name}`"), hash(own.data.bytes()))));
+            parts.extend(checkpoint.hashes().map(|(name, hash)| (format!("other numbers in `{name}`"), hash)));
         }
         ranks.compare(&parts)?;
         let seen = rows.into_iter().filter_map(|(own, data)| {

@@ -19,6 +19,7 @@ pub(crate) use archive::{Archive, save_archive, write_archive};
 pub(crate) use read::{Whole, read_count, read_whole};
 pub use read::{load, read};
 pub use stored::Stored;
+pub(crate) use stored::read_rows;
 pub use write::{save, write};
 pub(crate) use write::{write_data, write_head};
 

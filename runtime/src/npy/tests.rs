@@ -1,6 +1,7 @@
 use super::*;
 use crate::array::{Array, Data};
 use crate::error::Result;
+use crate::rows::Part;
 use std::fs;
 use std::io::{Cursor, Write};
 use zip::ZipWriter;
@@ -302,6 +303,16 @@ fn rows_are_those_of_the_whole() {
             fs::write(&path, file(&header, &bytes.collect::<Vec<_>>())).unwrap();
             let (whole, stored) = (load(&path).unwrap(), Stored::open(&path).unwrap());
             assert_eq!((stored.whole().unwrap(), stored.shape()), (whole.clone(), &whole.shape[..]), "{header}");
+            let bytes = fs::read(&path).unwrap();
+            let mut hashes = Vec::new();
+            for part in [0, 1, 2].map(|number| Part { number, parts: 3 }) {
+                let (found, hash) = read_rows(&mut &bytes[..], bytes.len() as u64, part).unwrap();
+                assert_eq!(found.shape, whole.shape, "{header}");
+                let rows = if let [.., rows, _] = whole.shape[..] { part.rows(rows) } else { 0..1 };
+                assert_eq!(found.data, stored.rows(rows).unwrap().data, "{header} {part:?}");
+                hashes.push(hash);
+            }
+            assert!(hashes.iter().all(|hash| hash == blake3::hash(&bytes).as_bytes()));
             let [.., rows, inner] = whole.shape[..] else { continue };
             for range in [0..rows, 1..3, 2..2, rows..rows] {
                 if range.end > rows {
@@ -344,4 +355,26 @@ fn files_of_which_rows_are_read_are_refused_as_others() {
     let stored = Stored::open(&path).unwrap();
     assert_eq!(stored.rows(0..1).unwrap().data, Data::I32(vec![1, 2]));
     assert_eq!(stored.rows(1..2).unwrap_err().message, load(&path).unwrap_err().message);
+}
+
+/// What is damaged behind the rows that are kept is found all the same.
+#[test]
+fn an_archive_of_which_rows_are_kept_is_looked_at_to_its_end() {
+    let array = Array { shape: vec![2, 3, 2], data: Data::F64((0..12).map(f64::from).collect()) };
+    let mut bytes = Vec::new();
+    let part = Part { number: 0, parts: 3 };
+    write_archive(&mut bytes, [("a".to_owned(), array.clone())].into_iter()).unwrap();
+    let (rows, _) = Archive::new(Cursor::new(&bytes)).unwrap().rows("a", part).unwrap();
+    assert_eq!((rows.shape, rows.data), (array.shape.clone(), Data::F64(vec![0.0, 1.0, 6.0, 7.0])));
+    let mut found = 0;
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x10;
+        let Ok(mut archive) = Archive::new(Cursor::new(&damaged)) else { continue };
+        // Whoever reads all of it, and whoever keeps some rows, find the same.
+        let (whole, rows) = (archive.array("a").map(drop), archive.rows("a", part).map(drop));
+        assert_eq!(whole.is_err(), rows.is_err(), "byte {at}: {whole:?} {rows:?}");
+        found += usize::from(rows.is_err());
+    }
+    assert!(found > 50, "{found} damages were found");
 }

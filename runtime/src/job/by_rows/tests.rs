@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::array::Array;
+use crate::checkpoint;
 use crate::device::Device;
 use crate::drawing::Drawing;
 use crate::given::Cast;
@@ -198,4 +199,41 @@ fn other_numbers_are_found_whoever_has_them() {
         Ok(job().seed(seed).ranks(ranks).start().map(drop).unwrap_err().message)
     });
     assert!(found.unwrap()[0].starts_with("rank 1 has other numbers in `"));
+}
+
+/// Each keeps its rows of a checkpoint, whatever number of processes wrote it; and all have to have the same.
+#[test]
+fn each_goes_on_from_its_rows_of_a_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let expected = one(job());
+    for (name, seed) in [("way.npz", 3), ("other.npz", 4)] {
+        let mut run = job().seed(seed).start().unwrap();
+        run.step(2).unwrap();
+        run.save(&at(name)).unwrap();
+    }
+    for parts in [2, 5] {
+        let found = together(parts, |ranks| {
+            let part = Part { number: ranks.rank(), parts };
+            let checkpoint = checkpoint::load_rows(&at("way.npz"), Some(part))?;
+            let len = checkpoint.arrays()["a"].data.len();
+            assert_eq!(len, part.rows(GRID.nj).len() * GRID.ni * GRID.nk);
+            let mut run = job().resume(checkpoint).ranks(ranks).start()?;
+            assert_eq!(run.done(), 2);
+            run.finish()?;
+            Ok(["a", "r"].map(|name| run.get(name).unwrap()).to_vec())
+        });
+        for found in found.unwrap() {
+            let same =
+                |(one, other): (&Array, &Array)| (0..one.data.len()).all(|n| one.data.bits(n) == other.data.bits(n));
+            assert!(found.iter().zip(&expected).all(same), "{parts} parts");
+        }
+    }
+    let found = together(3, |ranks| {
+        let part = Part { number: ranks.rank(), parts: 3 };
+        let name = if part.number == 2 { "other.npz" } else { "way.npz" };
+        let checkpoint = checkpoint::load_rows(&at(name), Some(part))?;
+        Ok(job().resume(checkpoint).ranks(ranks).start().map(drop).unwrap_err().message)
+    });
+    assert!(found.unwrap().iter().all(|said| said.starts_with("rank 2 has other numbers in `")));
 }
