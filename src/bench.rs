@@ -2,6 +2,7 @@
 
 pub mod mesh;
 mod program;
+mod scaling;
 pub mod table;
 
 use crate::args::given::Names;

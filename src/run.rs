@@ -28,6 +28,7 @@ use stencilc_compiler::diagnostic::guess;
 use stencilc_compiler::ir::{Field, FieldId, Levels, Place, Stencil};
 use stencilc_runtime::files::Kind;
 use stencilc_runtime::job::Subject;
+use stencilc_runtime::npy::Stored;
 use stencilc_runtime::ranks::mpi;
 use stencilc_runtime::{Array, Cast, Device, Drawing, Error, Result, npy};
 use together::{Together, together};
@@ -275,12 +276,26 @@ fn arrays(pairs: &[Pair], rows: impl Fn(&str) -> Option<Place>) -> Result<BTreeM
     let mut arrays = BTreeMap::new();
     for (name, path) in args::by_name(pairs, "--in")? {
         let array = npy::load(path.as_ref())?;
-        if let ([nj, ni], Some(Place { horizontal: true, levels: Levels::Full, .. })) =
-            (array.shape.as_slice(), rows(&name))
-        {
-            terminal::note(&format!("`{path}` has the shape ({nj}, {ni}): taken as one level, (1, {nj}, {ni})"));
-        }
+        note_level(&path, &array.shape, rows(&name));
         arrays.insert(name, array);
     }
     Ok(arrays)
+}
+
+/// The same, of which nothing but the shapes is read yet.
+fn stored(pairs: &[Pair], rows: impl Fn(&str) -> Option<Place>) -> Result<BTreeMap<String, Stored>> {
+    let mut files = BTreeMap::new();
+    for (name, path) in args::by_name(pairs, "--in")? {
+        let file = Stored::open(path.as_ref())?;
+        note_level(&path, file.shape(), rows(&name));
+        files.insert(name, file);
+    }
+    Ok(files)
+}
+
+/// Notes that an array of two axes is taken as one level of a field that has levels.
+fn note_level(path: &str, shape: &[usize], place: Option<Place>) {
+    if let ([nj, ni], Some(Place { horizontal: true, levels: Levels::Full, .. })) = (shape, place) {
+        terminal::note(&format!("`{path}` has the shape ({nj}, {ni}): taken as one level, (1, {nj}, {ni})"));
+    }
 }

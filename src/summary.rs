@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use stencilc_compiler::grid::{Grid, Region};
-use stencilc_compiler::ir::Field;
-use stencilc_runtime::Data;
+use stencilc_compiler::ir::{Field, Levels};
+use stencilc_runtime::job::{ByRows, Piece};
+use stencilc_runtime::{Data, Result};
 
 /// An output, over the cells that were computed.
 #[derive(Serialize)]
@@ -54,6 +55,25 @@ impl Summary {
     pub fn new(field: &Field, data: &Data, grid: Grid, region: &Region) -> Self {
         let numbers = region.numbers(grid, field.place).map(|index| data.get(index));
         Self::of(field.name.clone(), grid.shape(field.place), numbers.fold(Counted::default(), Counted::with))
+    }
+
+    /// Of a field of which several processes have some rows each: as it is of all of them, on the first.
+    ///
+    /// # Errors
+    /// Another process has ended.
+    pub fn of_rows(field: &Field, rows: &ByRows, region: &Region) -> Result<Self> {
+        let mut counted = Counted::default();
+        rows.each(&mut |Piece { level, rows, data }| {
+            if field.place.levels != Levels::None && !region.k.contains(&level) {
+                return Ok(());
+            }
+            let ni = data.len() / rows.len().max(1);
+            let computed = rows.clone().enumerate().filter(|(_, j)| region.j.contains(j));
+            let numbers = computed.flat_map(|(row, _)| region.i.clone().map(move |i| row * ni + i));
+            counted = numbers.map(|at| data.get(at)).fold(std::mem::take(&mut counted), Counted::with);
+            Ok(())
+        })?;
+        Ok(Self::of(field.name.clone(), rows.shape().to_vec(), counted))
     }
 
     fn of(name: String, shape: Vec<usize>, counted: Counted) -> Self {

@@ -25,6 +25,7 @@ mod processes;
 mod profile;
 mod program;
 mod report;
+mod scaling;
 mod share;
 mod snapshot;
 mod terminal;

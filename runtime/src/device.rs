@@ -95,6 +95,7 @@ impl Platform {
 }
 
 /// A device that is ready to compute.
+#[derive(Clone)]
 pub enum Platform {
     /// The interpreter.
     Cpu,

@@ -95,9 +95,23 @@ impl Drawing {
 /// # Errors
 /// Its type has no number in the range, or not all of it.
 pub(crate) fn draw(range: Option<(f64, f64)>, element: Element, len: usize, seed: u64, name: &str) -> Result<Data> {
+    draw_some(range, element, (len, &|index| index), seed, name)
+}
+
+/// The same for some elements of the field alone: so many, with the indices that they have there.
+///
+/// # Errors
+/// As [`draw`].
+pub(crate) fn draw_some(
+    range: Option<(f64, f64)>,
+    element: Element,
+    some: (usize, &(dyn Fn(usize) -> usize + Sync)),
+    seed: u64,
+    name: &str,
+) -> Result<Data> {
     let (low, high) = range.unwrap_or(if element == Element::I32 { (0.0, 10.0) } else { (-1.0, 1.0) });
     check_range(low, high, element, name)?;
-    Ok(random::fill(element, len, low, high, seed, name))
+    Ok(random::fill_some(element, some, (low, high), seed, name))
 }
 
 /// Whether a type has numbers from `low` on and below `high`, and reaches to both.

@@ -43,6 +43,14 @@ pub fn lengths(arrays: &BTreeMap<String, Array>) -> Result<()> {
 /// It has more or fewer than its shape says; its type has numbers that the field's has not, and `cast` does not let them change; or the array holds one that is none of the
 /// field's type even if precision is lost: NaN in a whole field, 1e39 in single precision.
 pub fn array(array: Array, given: Given, element: Element, cast: Cast) -> Result<Data> {
+    rows(array, 0, given, element, cast)
+}
+
+/// The same of some rows of an array, from this one on: messages tell places in all of it.
+///
+/// # Errors
+/// As [`array`].
+pub(crate) fn rows(array: Array, first: usize, given: Given, element: Element, cast: Cast) -> Result<Data> {
     array.check(&format!("the array of `{}`", given.field))?;
     let Array { shape, data } = array;
     let own = data.element();
@@ -61,7 +69,7 @@ pub fn array(array: Array, given: Given, element: Element, cast: Cast) -> Result
     }
     let numbers = || (0..data.len()).map(|index| data.get(index));
     if let Some(at) = numbers().position(|number| !has(element, number)) {
-        return Err(no_such_number(given, data.get(at), &index(at, &shape), element));
+        return Err(no_such_number(given, data.get(at), &index(at, &shape, first), element));
     }
     Ok(match element {
         Element::F32 => Data::F32(numbers().map(|x| x as f32).collect()),
@@ -108,12 +116,13 @@ fn no_such_number(Given { field, .. }: Given, number: f64, place: &str, element:
 
 const OTHERS: &str = "precision may be lost by --cast, and no more: put other numbers there before saving";
 
-/// The place of an element as NumPy writes it: `[0, 3, 7]`.
-fn index(at: usize, shape: &[usize]) -> String {
+/// The place of an element as NumPy writes it, `[0, 3, 7]`, of an array whose rows are those from one on.
+fn index(at: usize, shape: &[usize], first_row: usize) -> String {
     let mut left = at;
     let mut places: Vec<String> = Vec::new();
-    for &length in shape.iter().rev() {
-        places.push((left % length.max(1)).to_string());
+    for (axis, &length) in shape.iter().rev().enumerate() {
+        let before = if axis == 1 { first_row } else { 0 };
+        places.push((before + left % length.max(1)).to_string());
         left /= length.max(1);
     }
     places.reverse();

@@ -43,6 +43,7 @@ pub mod profile;
 pub mod program;
 pub mod random;
 pub mod ranks;
+pub mod rows;
 pub mod same;
 pub mod test;
 pub mod threads;

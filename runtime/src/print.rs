@@ -123,7 +123,7 @@ fn one(
     // Everything else is there already.
     let mut own: Arena<_, Field> = Arena::new();
     own.add(stencil.fields[field].clone());
-    check_memory(&Stencil { fields: own, ..Stencil::default() }, precision, grid, &BTreeMap::new())?;
+    check_memory(&Stencil { fields: own, ..Stencil::default() }, precision, grid, None, |_| false)?;
     let element = element_of(stencil.fields[field].stored, precision);
     let mut outputs: Vec<Option<Data>> = vec![None; stencil.fields.len()];
     outputs[field.index()] = Some(Data::fresh(element, grid.columns() * grid.nk));
@@ -142,6 +142,8 @@ fn one(
         inputs,
         outputs,
         drawn: Vec::new(),
+        part: None,
+        seen: BTreeMap::new(),
     };
     let computed = compute(&mut derived);
     for (place, data) in seen.into_iter().zip(derived.inputs) {

@@ -2,21 +2,27 @@
 
 mod cells;
 pub(crate) mod extents;
+mod fields;
 
 use crate::array::{Array, Data, Element};
-use crate::drawing::{self, Drawing};
+use crate::drawing::Drawing;
 use crate::error::{Error, Result};
-use crate::given::{self, Cast, Given};
+use crate::given::{self, Cast};
 use crate::interpreter::Job;
 use crate::memory;
+use crate::npy::Stored;
 use crate::random;
+use crate::rows::{Part, Slab};
+use fields::Fields;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stencilc_compiler::analysis;
 use stencilc_compiler::diagnostic::{Refusal, guess};
 use stencilc_compiler::grid::{Adjacency, Form, Grid, Region};
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{self, Binary, Field, Handle, Kind, Node, Param, Precision, Stencil, Stored};
+use stencilc_compiler::ir::{
+    self, Binary, Field, Handle, Kind, Node, Param, Place, Precision, Stencil, Stored as Type,
+};
 use stencilc_compiler::plan::prepare;
 use stencilc_compiler::storage::sharing::Sharing;
 
@@ -68,15 +74,19 @@ pub struct Problem {
     pub outputs: Vec<Option<Data>>,
     /// Names of inputs and parameters that were drawn at random.
     pub drawn: Vec<String>,
+    /// The part whose rows it has, of fields that have rows; if there is none it has all.
+    pub part: Option<Part>,
+    /// By field of which it has some rows: a hash of those of the next part, as they are here.
+    pub(crate) seen: BTreeMap<String, [u8; 32]>,
 }
 
 /// The type of a field's elements.
-pub fn element_of(stored: Stored, precision: Precision) -> Element {
+pub fn element_of(stored: Type, precision: Precision) -> Element {
     match (stored, precision) {
-        (Stored::F32, _) | (Stored::Real, Precision::F32) => Element::F32,
-        (Stored::F64, _) | (Stored::Real, Precision::F64) => Element::F64,
-        (Stored::Int, _) => Element::I32,
-        (Stored::Bool, _) => Element::Bool,
+        (Type::F32, _) | (Type::Real, Precision::F32) => Element::F32,
+        (Type::F64, _) | (Type::Real, Precision::F64) => Element::F64,
+        (Type::Int, _) => Element::I32,
+        (Type::Bool, _) => Element::Bool,
     }
 }
 
@@ -97,17 +107,27 @@ impl Problem {
     /// Names that do not exist, arrays of the wrong shape or type, a grid that is missing, too small or too large,
     /// parameters without a value, numbers that say levels which are not there.
     pub fn new(request: Request) -> Result<Problem> {
+        Self::partly(request, BTreeMap::new(), None)
+    }
+
+    /// The same, where some arrays are in files; of a part, if one is named, with its rows alone, of which nothing else is read or drawn. Only a
+    /// grid in rows has parts.
+    ///
+    /// # Errors
+    /// As [`Problem::new`]; or a file cannot be read.
+    pub(crate) fn partly(request: Request, files: BTreeMap<String, Stored>, part: Option<Part>) -> Result<Problem> {
         let Request { precision, settings, seed, cast, drawing, .. } = request;
         let stencil = prepare(request.stencil, precision, request.contract);
-        check_names(&stencil, &request.arrays)?;
-        check_given(&stencil, &request.arrays, &drawing)?;
-        given::lengths(&request.arrays)?;
         let adjacency = request.adjacency;
+        let mut given = Fields::new(request.arrays, files, part.filter(|_| adjacency.is_none()))?;
+        check_names(&stencil, given.names())?;
+        check_given(&stencil, |name| given.has(name), &drawing)?;
+        given::lengths(given.arrays())?;
         let grid = match &adjacency {
-            Some(adjacency) => cells::find(&stencil, adjacency, request.grid, &request.arrays)?,
-            None => extents::find(&stencil, request.grid, &|name| Some(&request.arrays.get(name)?.shape[..]))?,
+            Some(adjacency) => cells::find(&stencil, adjacency, request.grid, given.arrays())?,
+            None => extents::find(&stencil, request.grid, &|name| given.shape(name))?,
         };
-        check_memory(&stencil, precision, grid, &request.arrays)?;
+        check_memory(&stencil, precision, grid, given.part, |name| given.has(name))?;
         let mut drawn = Vec::new();
         let params = params(&stencil, precision, grid, &settings, seed, &drawing, &mut drawn)?;
         let region_of = |grid: Grid| analysis::region(&stencil, precision, grid, adjacency.as_deref(), &params);
@@ -117,35 +137,40 @@ impl Problem {
             let is_transposed = grid.form == Form::Rows && request.grid.is_none() && region_of(upright).is_ok();
             if is_transposed { refusal.help(TRANSPOSED) } else { refusal }
         })?;
-        let mut arrays = request.arrays;
         let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
         for (_, field) in stencil.fields.iter() {
             let element = element_of(field.stored, precision);
-            let len = grid.shape(field.place).iter().product();
-            let input = match (field.role.is_read(), arrays.remove(&field.name)) {
-                (false, _) => None,
-                (true, Some(array)) => {
-                    let given = Given { field: &field.name, holder: "the array" };
-                    Some(given::array(array, given, element, cast)?)
-                }
-                (true, None) => {
-                    drawn.push(field.name.clone());
-                    Some(drawing::draw(field.range, element, len, seed, &field.name)?)
-                }
-            };
+            let input = if field.role.is_read() { Some(given.read(field, element, grid, seed, cast)?) } else { None };
+            drawn.extend(input.as_ref().filter(|own| own.is_drawn).map(|_| field.name.clone()));
+            let input = input.map(|own| own.data);
             outputs.push(match &input {
                 _ if !field.role.is_written() => None,
-                // What is not computed keeps its value.
+                // What is not computed keeps its value: a program has it among its inputs, and of a part nothing is kept twice.
+                Some(_) if given.part.is_some() => None,
                 Some(before) => Some(before.clone()),
                 None if drawing == Drawing::Everything => {
-                    Some(drawing::draw(field.range, element, len, seed, &format!("{} before", field.name))?)
+                    Some(given.drawn(field, element, grid, seed, &format!("{} before", field.name))?)
                 }
-                None => Some(Data::fresh(element, len)),
+                None => Some(Data::fresh(element, given.len(field, element, grid))),
             });
             inputs.push(input);
         }
-        let mut own =
-            Problem { stencil, precision, grid, adjacency, region, sharing: None, params, inputs, outputs, drawn };
+        let Fields { part, seen, .. } = given;
+        let sharing = None;
+        let mut own = Problem {
+            stencil,
+            precision,
+            grid,
+            adjacency,
+            region,
+            sharing,
+            params,
+            inputs,
+            outputs,
+            drawn,
+            part,
+            seen,
+        };
         own.look_at_levels()?;
         Ok(own)
     }
@@ -183,6 +208,28 @@ impl Problem {
         }
     }
 
+    /// The rows that it has of a field at a place; nothing if it has all, or the field has no rows.
+    pub fn slab(&self, place: Place) -> Option<Slab> {
+        Slab::new(self.grid, place, self.part?.rows(self.grid.nj))
+    }
+
+    /// Keeps of each field the rows of its part, once nobody has to look at others.
+    pub(crate) fn keep_rows(&mut self) {
+        let Some(part) = self.part else { return };
+        for (n, (_, field)) in self.stencil.fields.iter().enumerate() {
+            let slab_of = |part: Part| Slab::new(self.grid, field.place, part.rows(self.grid.nj));
+            let (Some(own), Some(next)) = (slab_of(part), slab_of(part.next())) else { continue };
+            let is_whole = |data: &&mut Data| data.len() == own.whole();
+            if let Some(input) = self.inputs[n].as_mut().filter(is_whole) {
+                self.seen.insert(field.name.clone(), hash_of(&next.of(input)));
+                *input = own.of(input);
+            }
+            if let Some(output) = self.outputs[n].as_mut().filter(is_whole) {
+                *output = own.of(output);
+            }
+        }
+    }
+
     /// The inputs, by field.
     pub fn inputs(&self) -> Vec<Option<&Data>> {
         self.inputs.iter().map(Option::as_ref).collect()
@@ -192,15 +239,15 @@ impl Problem {
 /// Advice where it looks as if an array were not (nk, nj, ni).
 const TRANSPOSED: &str = "arrays are (nk, nj, ni), i fastest; if yours is (ni, nj, nk), save its transpose: `array.T`";
 
-fn check_names(stencil: &Stencil, arrays: &BTreeMap<String, Array>) -> Result<()> {
-    for name in arrays.keys() {
+fn check_names<'a>(stencil: &Stencil, given: impl Iterator<Item = &'a str>) -> Result<()> {
+    for name in given {
         let inputs: Vec<&str> =
             fields(stencil).filter(|field| field.role.is_read()).map(|field| field.name.as_str()).collect();
-        if inputs.contains(&name.as_str()) {
+        if inputs.contains(&name) {
             continue;
         }
         let error = Error::call(format!("stencil `{}` has no input `{name}`", stencil.name));
-        if fields(stencil).any(|field| field.name == *name) {
+        if fields(stencil).any(|field| field.name == name) {
             return Err(error.help(format!("`{name}` is an output: write it with --out {name}={name}.npy")));
         }
         return Err(match guess(name, inputs.iter().copied()) {
@@ -212,11 +259,11 @@ fn check_names(stencil: &Stencil, arrays: &BTreeMap<String, Array>) -> Result<()
 }
 
 /// Whether every input is given, or to be drawn.
-fn check_given(stencil: &Stencil, arrays: &BTreeMap<String, Array>, drawing: &Drawing) -> Result<()> {
+fn check_given(stencil: &Stencil, is_given: impl Fn(&str) -> bool, drawing: &Drawing) -> Result<()> {
     let inputs: Vec<&str> =
         fields(stencil).filter(|field| field.role.is_read()).map(|field| field.name.as_str()).collect();
-    drawing.check(&format!("stencil `{}`", stencil.name), &inputs, |name| arrays.contains_key(name))?;
-    let missing: Vec<&str> = inputs.into_iter().filter(|name| !arrays.contains_key(*name)).collect();
+    drawing.check(&format!("stencil `{}`", stencil.name), &inputs, &is_given)?;
+    let missing: Vec<&str> = inputs.into_iter().filter(|name| !is_given(name)).collect();
     drawing.check_missing(&missing, "")
 }
 
@@ -240,22 +287,34 @@ pub fn checked(grid: Grid) -> Result<Grid> {
     Ok(grid)
 }
 
+/// What a part has of so many bytes of a grid's fields.
+pub(crate) fn of_part(bytes: u128, part: Option<Part>, grid: Grid) -> u128 {
+    part.map_or(bytes, |part| bytes.div_ceil(grid.nj.max(1) as u128) * part.rows(grid.nj).len() as u128)
+}
+
+/// A hash of numbers.
+pub(crate) fn hash_of(data: &Data) -> [u8; 32] {
+    *blake3::hash(data.bytes()).as_bytes()
+}
+
 /// Refuses what this machine's memory does not hold, before anything is allocated: what is read and not `given`, and what is
 /// written.
 pub(crate) fn check_memory(
     stencil: &Stencil,
     precision: Precision,
     grid: Grid,
-    given: &BTreeMap<String, Array>,
+    part: Option<Part>,
+    is_given: impl Fn(&str) -> bool,
 ) -> Result<()> {
     let bytes: u128 = fields(stencil)
         .map(|field| {
             let len: u128 = grid.shape(field.place).iter().map(|&n| n as u128).product();
-            let is_drawn = field.role.is_read() && !given.contains_key(&field.name);
+            let is_drawn = field.role.is_read() && !is_given(&field.name);
             let arrays = u128::from(is_drawn) + u128::from(field.role.is_written());
             arrays * len * element_of(field.stored, precision).bytes() as u128
         })
         .sum();
+    let bytes = of_part(bytes, part, grid);
     memory::check(bytes, &format!("the fields of grid {grid} take"), "give a smaller --grid, or --precision f32")
 }
 

@@ -17,8 +17,19 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// name and index, rounded, but never to `high`. Where no number lies between the bounds, all
 /// elements are `low` (for integers, rounded up and kept to 32 bits).
 pub fn fill(element: Element, len: usize, low: f64, high: f64, seed: u64, name: &str) -> Data {
+    fill_some(element, (len, &|index| index), (low, high), seed, name)
+}
+
+/// The same of some elements of the field alone: so many, with the indices that they have there.
+pub(crate) fn fill_some(
+    element: Element,
+    (len, index_of): (usize, &(dyn Fn(usize) -> usize + Sync)),
+    (low, high): (f64, f64),
+    seed: u64,
+    name: &str,
+) -> Data {
     let key = key(seed, name);
-    let indices = (0..len).into_par_iter();
+    let indices = (0..len).into_par_iter().map(index_of);
     match element {
         Element::F64 => Data::F64(indices.map(|index| double(draw(key, index), low, high)).collect()),
         Element::F32 => Data::F32(indices.map(|index| single(draw(key, index), low, high)).collect()),

@@ -7,7 +7,7 @@ use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, has_clusters, usual
 use stencilc_runtime::{Error, Result};
 
 /// One plan.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct PlanArgs {
     /// Of a program: which calls become one kernel; if not given, resident or streamed where that is possible, or else merged, but
     /// of `run` the plan that was tuned, if there is one
@@ -22,6 +22,11 @@ pub struct PlanArgs {
 }
 
 impl PlanArgs {
+    /// Those that say no more than which calls become one kernel, if that.
+    pub fn of(fuse: Option<PlanKind>) -> Self {
+        Self { fuse, ..Self::default() }
+    }
+
     /// Whether any is given.
     pub fn is_given(&self) -> bool {
         self.fuse.is_some() || self.steps.is_some() || self.resident.is_some()

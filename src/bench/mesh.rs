@@ -1,6 +1,6 @@
 //! `stencilc bench` of what runs over a mesh: every strategy, layout and order.
 
-use super::{Args, with_kernels};
+use super::{Args, scaling, with_kernels};
 use crate::args::kernels::KernelsArgs;
 use crate::args::mesh::MeshArgs;
 use crate::bench::TRIED;
@@ -142,11 +142,18 @@ impl<'a> Subject<'a> {
 pub fn bench(args: &Args, subject: &Subject, json: bool) -> Result<()> {
     let (own, kernels, of_program) = (&args.of_mesh, &args.kernels, &args.of_program);
     let name = &subject.program.program.name;
-    let options: &[&str] = match subject.is_stencil {
-        true => &["from_zero", "texts", "runs"],
-        false => &["texts", "runs", "program", "fuse", "times"],
+    if subject.is_stencil && of_program.gpus.is_some() {
+        args.names.refuse_of_programs(name)?;
+    }
+    let options: &[&str] = match (subject.is_stencil, of_program.gpus) {
+        (true, _) => &["from_zero", "texts", "runs"],
+        (false, None) => &["texts", "runs", "program", "fuse", "times"],
+        (false, Some(_)) => &scaling::OVER_MESHES,
     };
     refuse_of_grids(&args.names, options, name)?;
+    if let Some(gpus) = of_program.gpus {
+        return scaling::over_mesh(args, subject, gpus, json);
+    }
     let texts = Rc::new(Texts::new(own.texts.as_deref())?);
     let asked = subject.asked(&own.over, &of_program.fuse)?;
     let mut ways = Ways::new(subject.problem(kernels, &own.over, of_program.times)?);

@@ -1,6 +1,6 @@
 //! `stencilc bench` of a program: how long a step takes by each plan.
 
-use super::{Args, open, with_kernels};
+use super::{Args, open, scaling, with_kernels};
 use crate::args::program::{parse_steps, plan_kind};
 use crate::input::Input;
 use crate::terminal::{self, Progress, bar};
@@ -23,13 +23,16 @@ pub struct ProgramArgs {
     pub fuse: Vec<PlanKind>,
     /// Of a program: steps of a loop that one kernel computes
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 2, 3, 4], value_parser = parse_steps)]
-    steps: Vec<usize>,
+    pub steps: Vec<usize>,
     /// Of a program: steps of its loop in one measurement
     #[arg(long, value_name = "N", default_value_t = 96, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub times: u32,
     /// Of a program: start each kernel by itself, and not those of many steps at once, as a CUDA graph
     #[arg(long)]
-    no_graph: bool,
+    pub no_graph: bool,
+    /// Of a program: how it scales, by one plan on 1, 2, 4 and so on to N GPUs, each of which has some rows of a grid or a part of a mesh
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=1024))]
+    pub gpus: Option<u16>,
 }
 
 /// Measures the plans of a program.
@@ -41,6 +44,9 @@ pub fn bench(args: &Args, input: &Input, program: &Program, json: bool) -> Resul
     if let Some((option, _)) = of_stencils.into_iter().find(|(_, is_given)| *is_given) {
         return Err(Error::call(format!("{option} is for kernels of stencils, and `{}` is a program", program.name))
             .help("--json has all that is measured"));
+    }
+    if let Some(gpus) = args.of_program.gpus {
+        return scaling::on_grids(args, input, program, gpus, json);
     }
     let platform = open(with_kernels(args.kernels.device, "measure")?)?;
     let facade = program.facade();

@@ -42,7 +42,7 @@ impl PartFacts {
     /// The grid cannot be cut like that, or the plan computes no parts.
     pub fn on_grid(problem: &ProgramProblem, plan: &ProgramPlan, number: usize) -> Result<Self> {
         let (cut, _) = parts::Cut::fused(problem, plan, number)?;
-        let parts::Turn { brought: rows, exchanges, steps } = parts::traffic(&cut)?;
+        let parts::Turn { brought: rows, exchanges, steps, to_a_part: bytes, .. } = parts::traffic(&cut)?;
         let counts = || cut.parts().iter().map(|own| own.staged.domain.nj);
         Ok(Self {
             number,
@@ -50,7 +50,7 @@ impl PartFacts {
             most: counts().max().unwrap_or(0),
             steps,
             exchanges,
-            bytes: rows.iter().map(|own| own.times * own.bytes.iter().sum::<usize>()).sum(),
+            bytes,
             brought: Brought::Rows { rows },
         })
     }

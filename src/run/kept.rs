@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use stencilc_runtime::checkpoint::{self, Checkpoint};
 use stencilc_runtime::files::{Kind, Pattern};
 use stencilc_runtime::job::Run;
+use stencilc_runtime::rows::Part;
 use stencilc_runtime::{Error, Result};
 
 /// Without `--every`, a checkpoint is written so often, and at the end.
@@ -64,14 +65,15 @@ impl Kept {
 ///
 /// # Errors
 /// It cannot be read, or something else is given that it has.
-pub fn resumed(args: &Args, is_over_mesh: bool) -> Result<Option<Checkpoint>> {
+pub fn resumed(args: &Args, is_over_mesh: bool, others: &Together) -> Result<Option<Checkpoint>> {
     let Some(path) = &args.of_program.resume else { return Ok(None) };
     let ignored = match (args.inputs.first(), args.draw.as_deref()) {
         (Some(pair), _) => format!("--in {}=...", pair.name()),
         // Without names it draws what is missing, and that is nothing.
         (None, Some([name, ..])) => format!("--draw={name}"),
         (None, _) => {
-            let checkpoint = checkpoint::load(path)?;
+            let part = others.ranks().map(|own| Part { number: own.rank(), parts: own.ranks() });
+            let checkpoint = checkpoint::load_rows(path, part)?;
             return checkpoint.suits(is_over_mesh).map(|()| Some(checkpoint));
         }
     };

@@ -6,7 +6,7 @@ use crate::terminal;
 use std::path::{Path, PathBuf};
 use stencilc_compiler::ir::VariableId;
 use stencilc_runtime::files::Pattern;
-use stencilc_runtime::job::Checked;
+use stencilc_runtime::job::{ByRows, Checked};
 use stencilc_runtime::mesh::program::MeshProblem;
 use stencilc_runtime::mesh::{self, Field};
 use stencilc_runtime::{Array, Data, Error, Result, npy};
@@ -22,6 +22,9 @@ pub struct Target {
 
 /// What a field holds, if it has a value.
 pub type Held<'a> = dyn Fn(&str) -> Result<Option<Array>> + 'a;
+
+/// The same, where each of several processes has some rows of it.
+pub type HeldByRows<'a> = dyn Fn(&str) -> Result<Option<ByRows>> + 'a;
 
 /// The files that are to be written; those of `--vtu` have no fields yet, since the mesh says which have a place.
 ///
@@ -130,15 +133,29 @@ impl Target {
         self.fields.iter().map(String::as_str)
     }
 
-    /// Writes what its fields hold after so many steps, in their order; those that have a value by then, which `held` knows.
+    /// Writes what its fields hold after so many steps, in their order; those that have a value by then, which `held` knows, or `rows`. Of several
+    /// processes, all call it: what each has some rows of they write together, the others the one that `writes`.
     ///
     /// # Errors
     /// It cannot be written, or those of `held`.
-    pub fn write(&self, args: &Args, checked: &Checked, held: &Held, step: u64) -> Result<()> {
+    pub fn write(
+        &self,
+        args: &Args,
+        checked: &Checked,
+        (held, rows): (&Held, &HeldByRows),
+        writes: bool,
+        step: u64,
+    ) -> Result<()> {
         let path = self.pattern.at(step);
         let mut all: Vec<(&str, Array)> = Vec::new();
         for name in &self.fields {
-            if let Some(array) = held(name)? {
+            if let Some(own) = rows(name)? {
+                // A file has one field.
+                if writes {
+                    note_replaced(&args.inputs, name, &path);
+                }
+                own.save(&path)?;
+            } else if let Some(array) = held(name)?.filter(|_| writes) {
                 note_replaced(&args.inputs, name, &path);
                 all.push((name, array));
             }

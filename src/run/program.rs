@@ -8,7 +8,7 @@ use super::picture::{Look, SIDE};
 use super::texts::Texts;
 use super::together::Together;
 use super::way::{Done, Pace, Way, Written};
-use super::{Args, Declared, DeclaredField, PICTURE, Steps, arrays, grid, mesh, targets};
+use super::{Args, Declared, DeclaredField, PICTURE, Steps, arrays, grid, mesh, stored, targets};
 use crate::args::grid::of_cells;
 use crate::args::program::PlanArgs;
 use crate::args::{self, Pair};
@@ -17,6 +17,7 @@ use crate::print::{self, Cells, Printing};
 use crate::summary::Summary;
 use crate::terminal::{self, Progress};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
@@ -86,7 +87,7 @@ pub fn run(
     let texts = Texts::new(args.texts.as_deref().filter(|_| others.writes()))?;
     let kept = Kept::new(args)?;
     let is_over_mesh = matches!(subject, Subject::Mesh(_));
-    let resumed = resumed(args, is_over_mesh)?;
+    let resumed = resumed(args, is_over_mesh, others)?;
     let declared = declared(&subject, input);
     let files = outputs::targets(args, &declared, is_over_mesh)?;
     let plots = targets(&args.plot, "--plot", &declared, PICTURE, Steps::Each)?;
@@ -111,7 +112,7 @@ pub fn run(
     input.warn_of_program(subject.program(), choices.precision);
 
     let since = Instant::now();
-    let job = others.ranks().cloned().into_iter().fold(job(args, input, subject)?.printing(), Job::ranks);
+    let job = others.ranks().cloned().into_iter().fold(job(args, input, subject, others)?.printing(), Job::ranks);
     let mut ready = resumed.into_iter().fold(job, Job::resume).ready()?;
     let problem_seconds = since.elapsed().as_secs_f64();
     let cells = cells(args, &declared, &ready)?;
@@ -304,7 +305,8 @@ fn cells(args: &Args, declared: &Declared, ready: &Ready) -> Result<Cells> {
 }
 
 /// What is asked for: arrays, parameters, where it is computed.
-fn job(args: &Args, input: &Input, subject: Subject) -> Result<Job> {
+fn job(args: &Args, input: &Input, subject: Subject, others: &Together) -> Result<Job> {
+    let mut files = BTreeMap::new();
     let choices = args.kernel.args.choices();
     let (domain, arrays, is_program) = match &subject {
         Subject::Grid(program) => {
@@ -313,8 +315,14 @@ fn job(args: &Args, input: &Input, subject: Subject) -> Result<Job> {
             let domain = grid::domain(args)?;
             let is_in_rows = !matches!(domain, Some(Domain::Cells { .. }));
             let place = |name: &str| program.declared(name).map(|id| program.variables[id].place);
-            let arrays = arrays(&args.inputs, |name| place(name).filter(|_| is_in_rows))?;
-            (domain, arrays, true)
+            let place = |name: &str| place(name).filter(|_| is_in_rows);
+            // Of several processes each reads its rows.
+            if others.ranks().is_some() {
+                files = stored(&args.inputs, place)?;
+                (domain, BTreeMap::new(), true)
+            } else {
+                (domain, arrays(&args.inputs, place)?, true)
+            }
         }
         Subject::Mesh(program) => {
             let domain = mesh::domain(args, program)?;
@@ -325,6 +333,7 @@ fn job(args: &Args, input: &Input, subject: Subject) -> Result<Job> {
     job = job.drawing(args.drawing(is_program));
     job = domain.into_iter().fold(job, Job::on);
     job = arrays.into_iter().fold(job, |job, (name, array)| job.array(&name, array));
+    job = files.into_iter().fold(job, |job, (name, file)| job.file(&name, file));
     let settings = args::by_name(&args.set, "--set")?;
     Ok(settings.into_iter().fold(job, |job, (name, value)| job.set(&name, value)))
 }
@@ -359,6 +368,12 @@ fn choose(args: &Args, input: &Input, ready: &mut Ready, device: Device, platfor
 fn results(checked: &Checked, run: &Run, numbers: &[String]) -> Result<Results> {
     let mut results = Results::default();
     for name in run.outputs() {
+        if let (Checked::Grid(problem), Some(rows)) = (checked, run.by_rows(&name)?) {
+            let outer = &problem.outer;
+            let field = outer.stencil.field_named(&name).map(|id| &outer.stencil.fields[id]);
+            results.fields.extend(field.map(|field| Summary::of_rows(field, &rows, &outer.region)).transpose()?);
+            continue;
+        }
         let held = run.held(&name)?;
         match (held, checked) {
             (held, _) if numbers.contains(&name) => results.numbers.push((name, held.map(|own| own.data.get(0)))),

@@ -12,10 +12,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Instant;
 use stencilc_compiler::source::Source;
-use stencilc_runtime::Result;
 use stencilc_runtime::files::Pattern;
-use stencilc_runtime::job::{Checked, Run};
+use stencilc_runtime::job::{ByRows, Checked, Run};
 use stencilc_runtime::plot::save_png;
+use stencilc_runtime::{Array, Result};
 
 /// What a number was after a step.
 #[derive(Serialize)]
@@ -99,8 +99,7 @@ impl Way<'_> {
         let every = self.args.of_program.every;
         if every.is_some() && self.args.of_program.resume.is_none() {
             // What is only computed has no value yet.
-            let given = &self.written.given;
-            self.write(&|name| if given.iter().any(|own| own == name) { run.held(name) } else { Ok(None) }, 0)?;
+            self.write(&Holding { run, among: Some(&self.written.given) }, 0)?;
         }
         let (mut told, mut printed, mut steps, mut first) = (Vec::new(), Vec::new(), 0, None);
         let mut shown = None;
@@ -126,7 +125,7 @@ impl Way<'_> {
             first_seconds,
             steps_per_second: (steps > times).then(|| (steps - times) as f64 / (seconds - first_seconds)),
         });
-        self.write(&|name| run.held(name), run.done())?;
+        self.write(&Holding { run, among: None }, run.done())?;
         self.kept.keep(run)?;
         Ok(Done { steps, told, printed, has_shown_end: shown == Some(run.done()), pace })
     }
@@ -138,7 +137,7 @@ impl Way<'_> {
         if self.args.of_program.every.is_some_and(|every| done.is_multiple_of(every)) {
             // What the end holds is written there.
             if self.total != Some(done) {
-                self.write(&|name| run.held(name), done)?;
+                self.write(&Holding { run, among: None }, done)?;
             }
         }
         self.kept.after(run, self.others)
@@ -176,16 +175,17 @@ impl Way<'_> {
     }
 
     /// Writes the fields that are asked for.
-    fn write(&self, held: &Held, step: u64) -> Result<()> {
+    fn write(&self, holding: &Holding, step: u64) -> Result<()> {
+        let held: &Held = &|name| holding.held(name);
+        for file in &self.written.files {
+            let rows = &|name: &str| holding.by_rows(name);
+            file.write(self.args, self.checked, (held, rows), self.others.writes(), step)?;
+        }
         if !self.others.writes() {
             // What the one that writes holds, all of them bring together.
             let pictures = self.written.pictures.iter().map(|(look, _)| look.field.as_str());
             let animated = self.written.animations.iter().map(Animation::field);
-            let all = self.written.files.iter().flat_map(Target::fields).chain(pictures).chain(animated);
-            return all.into_iter().try_for_each(|name| held(name).map(drop));
-        }
-        for file in &self.written.files {
-            file.write(self.args, self.checked, held, step)?;
+            return pictures.chain(animated).try_for_each(|name| held(name).map(drop));
         }
         for (look, pattern) in &self.written.pictures {
             if let Some(array) = held(&look.field)? {
@@ -195,6 +195,27 @@ impl Way<'_> {
         self.written.animations.iter().try_for_each(|own| own.take(held, step))?;
         // How many frames there will be was not known before where numbers of the program say how often it repeats something.
         animate::check_room(&self.written.animations, step, animate::frames(&self.written.animations))
+    }
+}
+
+/// What fields hold after a step.
+struct Holding<'a> {
+    run: &'a Run,
+    /// Those that have a value, if not all have.
+    among: Option<&'a [String]>,
+}
+
+impl Holding<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.among.is_none_or(|among| among.iter().any(|own| own == name))
+    }
+
+    fn held(&self, name: &str) -> Result<Option<Array>> {
+        if self.has(name) { self.run.held(name) } else { Ok(None) }
+    }
+
+    fn by_rows(&self, name: &str) -> Result<Option<ByRows>> {
+        if self.has(name) { self.run.by_rows(name) } else { Ok(None) }
     }
 }
 

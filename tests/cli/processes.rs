@@ -4,6 +4,7 @@ use crate::common::folder::{Folder, text};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
+use stencilc_runtime::{Array, npy};
 
 /// How `mpirun` starts more processes than there are cores, if there is one.
 fn mpirun() -> Option<Vec<&'static str>> {
@@ -91,6 +92,112 @@ fn processes_leave_the_bytes_of_one() {
     let all: serde_json::Value =
         serde_json::from_str(&processes.done(2, &format!("{HEAT} --device cpu --json"))).unwrap();
     assert_eq!(all["processes"], 2);
+}
+
+/// Fields of all places, some of which files give, in either order of axes and of another type; one says which levels are read.
+const LEVELS: &str = "
+    stencil spread {
+        in a; in s on (i, j); in c on (k); in w on (i, j, k+1); in n: int; out r
+        r = 0.5 * a + 0.25 * (a[j-1] + a[j+1]) * s + c * w[k+1] + 0.1 * a[k + n]
+    }
+    program levels {
+        inout a; in s on (i, j); in c on (k); in w on (i, j, k+1); in n: int; out r
+        boundary { j: copy }
+        repeat 6 { a = spread(a, s, c, w, n) }
+        r = spread(a, s, c, w, n)
+    }
+";
+
+/// An array in the order of Fortran, as NumPy writes it.
+fn fortran(shape: [usize; 3], number: impl Fn(usize) -> f32) -> Vec<u8> {
+    let [nk, nj, ni] = shape;
+    let header = format!("{{'descr': '<f4', 'fortran_order': True, 'shape': ({nk}, {nj}, {ni}), }}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    for at in 0..nk * nj * ni {
+        let (k, j, i) = (at % nk, at / nk % nj, at / nk / nj);
+        bytes.extend(number((k * nj + j) * ni + i).to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn each_process_reads_and_writes_its_rows() {
+    let folder = Folder::new();
+    let Some(processes) = Processes::new(&folder) else { return };
+    fs::write(folder.path("levels.stn"), LEVELS).unwrap();
+    fs::write(folder.path("a.npy"), fortran([3, 13, 4], |at| (at as f32).sin())).unwrap();
+    let s = Array::new(vec![13, 4], (0..52).map(|at| f64::from(at).cos()).collect::<Vec<_>>()).unwrap();
+    npy::save(&folder.path("s.npy"), &s).unwrap();
+    let run = "run levels.stn --grid 4x13x3 --in a=a.npy --in s=s.npy --draw --seed 4 --every 2";
+    let names = |of: &str| ["a_2", "a_4", "a_6", "r"].map(|name| folder.path(&format!("{of}_{name}.npy")));
+    let call = |of: &str, device: &str| {
+        format!("{run} --device {device} --out a={of}_a_{{step}}.npy --out r={of}_r.npy --checkpoint {of}.npz")
+    };
+    let of_fields = |said: &str| -> Vec<String> {
+        said.lines().filter(|line| line.contains("  min  ")).map(str::to_owned).collect()
+    };
+    let said = folder.done(&call("one", "cpu"));
+    assert_eq!(of_fields(&said).len(), 2);
+    let read = |of: &str| names(of).map(|path| fs::read(path).unwrap());
+    for (count, device) in [(2, "cpu"), (5, "cpu"), (3, "emulate"), (4, "native")] {
+        let own = processes.done(count, &call("all", device));
+        assert!(read("all") == read("one"), "{count} on {device}");
+        assert_eq!(of_fields(&own), of_fields(&said), "{count} on {device}");
+        let [one, all] = ["one.npz", "all.npz"].map(|name| fs::read(folder.path(name)).unwrap());
+        assert!(one == all, "{count} on {device}");
+    }
+    // What files had these names before is replaced, with the permissions that it had, and nothing is left aside.
+    let path = folder.path("all_r.npy");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    processes.done(3, &call("all", "cpu"));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    let left = fs::read_dir(folder.path("")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(!left.into_iter().any(|name| name.ends_with(".part")));
+    let data = run.replace(" --every 2", "") + " --device cpu --json";
+    let facts: serde_json::Value = serde_json::from_str(&processes.done(3, &data)).unwrap();
+    let alone = folder.json(&data);
+    assert_eq!(facts["outputs"], alone["outputs"]);
+}
+
+/// What is wrong with numbers that one process reads alone is told by it, and where they are in all of the array.
+#[test]
+fn what_is_wrong_with_rows_is_told() {
+    let folder = Folder::new();
+    let Some(processes) = Processes::new(&folder) else { return };
+    let numbers = |row: usize, number: f64| {
+        let mut all = vec![0.5; 3 * 17 * 24];
+        all[(17 + row) * 24 + 7] = number;
+        Array::new(vec![3, 17, 24], all).unwrap()
+    };
+    let run = "run heat --program heat_walls --grid 24x17x3 --set steps=2 --device cpu";
+    for (name, row, number) in [("one", 3, 0.25), ("other", 15, 0.75), ("large", 15, 1e39)] {
+        npy::save(&folder.path(&format!("{name}.npy")), &numbers(row, number)).unwrap();
+    }
+    let [one, other] = ["one", "other"].map(|name| format!("{run} --in t={name}.npy --set wall=1"));
+    let refused = |calls: &[(usize, &str)], part: &str| {
+        let said = processes.refused(calls);
+        assert!(said.contains(part) && said.matches("error: ").count() == 1, "{said}");
+    };
+    refused(&[(1, &one), (1, &other)], "rank 1 has other numbers in `t` than rank 0, and all compute one program");
+    refused(&[(2, &one), (1, &other)], "rank 2 has other numbers in `t` than rank ");
+    let large = format!("{run} --in t=large.npy --set wall=1 --precision f32 --cast");
+    refused(&[(2, &large)], "error: on rank 1 of 2: `t` holds 1e39 at [1, 15, 7], and single precision ends at 3.4e38");
+    // What all of them find is said as where one computes.
+    for wrong in
+        ["--in t=none.npy", "--in t=one.npy --precision f32", "--in t=one.npy --grid 24x16x3", "--in q=one.npy"]
+    {
+        let call = format!("{run} {wrong} --set wall=1").replacen(
+            " --grid 24x17x3",
+            if wrong.contains("--grid") { "" } else { " --grid 24x17x3" },
+            1,
+        );
+        let alone = told(&folder.run(&call));
+        assert_eq!(processes.refused(&[(3, &call)]), alone);
+    }
+    refused(&[(3, &format!("{one} --out t=/dev/full"))], "no space is left");
+    refused(&[(3, &format!("{one} --out t=nowhere/t.npy"))], "the directory `nowhere` does not exist");
 }
 
 #[test]

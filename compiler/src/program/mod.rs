@@ -25,6 +25,7 @@ pub use fuse::{Fuse, Fusing};
 pub use halo::{Beyond, EdgeValues, Halo, Source};
 pub use narrowing::Rim;
 pub use numbers::{Numbers, evaluate};
+pub use part::rows_of_part;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use turns::Stager;

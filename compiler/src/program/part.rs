@@ -11,6 +11,13 @@ use crate::ir::program::{GridAxis, Side};
 use crate::ir::{Handle, VariableId, needed};
 use std::ops::Range;
 
+/// The rows of a part, of so many rows in so many parts, if they are cut at all: as many for each, but for one more where they do not divide.
+pub fn rows_of_part(nj: usize, parts: usize, part: usize) -> Range<usize> {
+    let (each, more) = (nj / parts, nj % parts);
+    let first = |part: usize| part * each + part.min(more);
+    first(part)..first(part + 1)
+}
+
 impl Staged {
     /// The rows of each of so many parts: as many for each, but for one more where they do not divide.
     ///
@@ -46,9 +53,7 @@ impl Staged {
                 _ => format!("give at most --gpus {most}, or a grid with more rows along j"),
             }));
         }
-        let (each, more) = (nj / parts, nj % parts);
-        let first = |part: usize| part * each + part.min(more);
-        let all: Vec<Range<usize>> = (0..parts).map(|part| first(part)..first(part + 1)).collect();
+        let all: Vec<Range<usize>> = (0..parts).map(|part| rows_of_part(nj, parts, part)).collect();
         self.check_without_rows(&all)?;
         Ok(all)
     }

@@ -7,12 +7,14 @@ use crate::array::{Array, Data};
 use crate::driver::{Backend, Driver};
 use crate::error::{Error, Result};
 use crate::npy::Archive;
+use crate::problem::of_part;
+use crate::rows::Part;
 use crate::{files, memory, npy};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::Path;
-use stencilc_compiler::ir::Handle;
+use stencilc_compiler::ir::{Handle, VariableId};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -27,6 +29,14 @@ const ABOUT_BYTES: u64 = 1 << 24;
 /// # Errors
 /// There is no such file, it is no checkpoint, or it is damaged.
 pub fn load(path: &Path) -> Result<Checkpoint> {
+    load_rows(path, None)
+}
+
+/// The same of one on a grid, of which the rows of a part are kept, if one is named.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_rows(path: &Path, part: Option<Part>) -> Result<Checkpoint> {
     let shown = path.display();
     let failed = |error: &dyn std::fmt::Display| {
         Error::input(format!("cannot read the checkpoint `{shown}`: {error}"))
@@ -34,7 +44,7 @@ pub fn load(path: &Path) -> Result<Checkpoint> {
     };
     files::reads(files::Kind::Checkpoint, path)?;
     let file = files::open(path, files::Links::Follow).map_err(|error| failed(&error))?;
-    read(BufReader::new(file)).map_err(|error| failed(&error.message))
+    read_part(BufReader::new(file), part).map_err(|error| failed(&error.message))
 }
 
 /// Reads a checkpoint from the bytes of a file.
@@ -42,6 +52,10 @@ pub fn load(path: &Path) -> Result<Checkpoint> {
 /// # Errors
 /// As [`load`], but messages do not name the file.
 pub fn read(file: impl Read + Seek) -> Result<Checkpoint> {
+    read_part(file, None)
+}
+
+fn read_part(file: impl Read + Seek, part: Option<Part>) -> Result<Checkpoint> {
     let failed = |error: &dyn std::fmt::Display| Error::input(error.to_string());
     let archive = Archive::of_any(file);
     let mut archive = archive.map_err(|_| failed(&"it is no checkpoint, or was not written to its end"))?;
@@ -61,13 +75,21 @@ pub fn read(file: impl Read + Seek) -> Result<Checkpoint> {
         // The least that a number takes; each array is judged again, by its type, when it is read.
         bytes += count as u128;
     }
+    let part = part.filter(|_| about.mesh.is_none());
+    let bytes = about.grid.map_or(bytes, |grid| of_part(bytes, part, grid));
     memory::check(bytes, "the arrays of the checkpoint take", memory::HELP)?;
-    let mut arrays = BTreeMap::new();
+    let (mut arrays, mut hashes) = (BTreeMap::new(), BTreeMap::new());
     for name in names {
-        let array = archive.array(name).map_err(|error| failed(&error.message))?;
-        arrays.insert(name.to_owned(), array);
+        let array = match part {
+            None => archive.array(name),
+            Some(part) => archive.rows(name, part).map(|(array, hash)| {
+                hashes.insert(name.to_owned(), hash);
+                array
+            }),
+        };
+        arrays.insert(name.to_owned(), array.map_err(|error| failed(&error.message))?);
     }
-    Ok(Checkpoint { about, arrays })
+    Ok(Checkpoint { about, arrays, rows: BTreeMap::new(), hashes })
 }
 
 impl Checkpoint {
@@ -78,7 +100,7 @@ impl Checkpoint {
     pub fn of<B: Backend>(driver: &Driver<B>, about: &About) -> Result<Self> {
         let script = driver.script();
         let variables = &script.program().variables;
-        let mut arrays = BTreeMap::new();
+        let (mut arrays, mut rows) = (BTreeMap::new(), BTreeMap::new());
         let fresh = |arrays: &BTreeMap<String, Array>, own: &str| {
             let numbered = (2..).map(|n| format!("{own}_{n}"));
             let mut all = std::iter::once(own.to_owned()).chain(numbered);
@@ -91,8 +113,11 @@ impl Checkpoint {
             let array = match names.entry(slot) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(place) => {
-                    let Some(data) = driver.get(variable)? else { continue };
+                    let own = driver.own(variable)?;
+                    let has_some = own.is_some();
+                    let Some(data) = own.map_or_else(|| driver.get(variable), |own| Ok(Some(own)))? else { continue };
                     let name = fresh(&arrays, &variables[variable].name);
+                    rows.extend(has_some.then(|| (name.clone(), variable)));
                     arrays.insert(name.clone(), Array { shape: script.shape(variable), data });
                     place.insert(name)
                 }
@@ -110,7 +135,7 @@ impl Checkpoint {
             None => (None, None),
         };
         let about = About { position: driver.position_in_text(), done, repeats, values, numbers, ..about.clone() };
-        Ok(Self { about, arrays })
+        Ok(Self { about, arrays, rows, hashes: BTreeMap::new() })
     }
 
     /// Writes it to the file at `path`, all of it or nothing.
@@ -121,20 +146,43 @@ impl Checkpoint {
         files::write_atomic(path, |out| self.write(out))
     }
 
+    /// Takes out the arrays of which this process has some rows alone, with the variables that they are of: whoever writes it has to know the others.
+    pub(crate) fn take_rows(&mut self) -> BTreeMap<String, (VariableId, Data)> {
+        let rows = std::mem::take(&mut self.rows).into_iter();
+        let taken = rows.filter_map(|(name, variable)| {
+            let array = self.arrays.get_mut(&name)?;
+            let none = Data::fresh(array.data.element(), 0);
+            Some((name, (variable, std::mem::replace(&mut array.data, none))))
+        });
+        taken.collect()
+    }
+
     /// Writes the bytes that [`Checkpoint::save`] puts into a file.
     ///
     /// # Errors
     /// Those of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.write_by(out, &mut |_, array, out| npy::write(out, array))
+    }
+
+    /// The same, where somebody writes each array, which may have been taken out.
+    ///
+    /// # Errors
+    /// Those of `out`, and of whoever writes.
+    pub(crate) fn write_by(
+        &self,
+        out: &mut dyn Write,
+        write: &mut dyn FnMut(&str, &Array, &mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut archive = ZipWriter::new_stream(out);
         archive.start_file(ABOUT, SimpleFileOptions::default())?;
         serde_json::to_writer_pretty(&mut archive, &self.about)?;
         for (name, array) in &self.arrays {
-            let is_large = array.data.len() * array.data.element().bytes() >= 1 << 31;
+            let is_large = array.shape.iter().product::<usize>() * array.data.element().bytes() >= 1 << 31;
             let options =
                 SimpleFileOptions::default().large_file(is_large).compression_method(zip::CompressionMethod::Stored);
             archive.start_file(format!("{name}.npy"), options)?;
-            npy::write(&mut archive, array)?;
+            write(name, array, &mut archive)?;
         }
         archive.finish()?;
         Ok(())

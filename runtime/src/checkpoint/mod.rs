@@ -10,12 +10,12 @@ mod file;
 #[cfg(test)]
 mod tests;
 
-use crate::array::Array;
+use crate::array::{Array, Data};
 use crate::driver::{Backend, Driver, Position, Script};
 use crate::error::{Error, Result};
 use about::Held;
 pub use about::{About, OfText, OnMesh};
-pub use file::{load, read};
+pub use file::{load, load_rows, read};
 use std::collections::BTreeMap;
 use stencilc_compiler::ir::{Handle, VariableId};
 use stencilc_compiler::program::Step;
@@ -26,12 +26,23 @@ pub struct Checkpoint {
     /// What it is of.
     pub about: About,
     arrays: BTreeMap<String, Array>,
+    /// Those of which this process has some rows alone, by the variable that they are of.
+    rows: BTreeMap<String, VariableId>,
+    /// Of those that were read in part: hashes of all of them.
+    hashes: BTreeMap<String, [u8; 32]>,
 }
 
 impl Checkpoint {
     /// The arrays by their names.
     pub fn arrays(&self) -> &BTreeMap<String, Array> {
         &self.arrays
+    }
+
+    /// A hash of each array, by name: of all of it, whatever this process has.
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = (&str, [u8; 32])> {
+        let hash = |data: &Data| *blake3::hash(data.bytes()).as_bytes();
+        let of = move |own: (&String, &Array)| self.hashes.get(own.0).copied().unwrap_or_else(|| hash(&own.1.data));
+        self.arrays.iter().map(move |own| (own.0.as_str(), of(own)))
     }
 
     /// Whether it is of something over a mesh, or of something on a grid.

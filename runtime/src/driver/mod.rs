@@ -181,6 +181,21 @@ impl<B: Backend> Driver<B> {
         self.backend.wait()
     }
 
+    /// Goes back to the beginning, with what its variables hold by now; those that hold nothing any more have what was given.
+    ///
+    /// # Errors
+    /// There is not enough memory.
+    pub(crate) fn begin_again(&mut self) -> Result<()> {
+        self.position = Position::default();
+        let script = Arc::clone(&self.script);
+        for (variable, data) in script.initial()? {
+            if self.slots.bound(variable).is_none() {
+                self.set(variable, data)?;
+            }
+        }
+        Ok(())
+    }
+
     /// How far it is, in the actions of its text.
     pub(crate) fn position_in_text(&self) -> Position {
         self.position.in_text(&*self.script)
@@ -319,6 +334,15 @@ impl<B: Backend> Driver<B> {
         let program = self.script.program();
         let outputs = program.variables.iter().filter(|(_, own)| own.role.is_some_and(Role::is_written));
         outputs.map(|(id, _)| Ok((id, self.get(id)?))).collect()
+    }
+
+    /// The rows of a variable that this process has, in the user's order; nothing if it never got a value, or where no process has others.
+    ///
+    /// # Errors
+    /// A kernel has failed.
+    pub fn own(&self, variable: VariableId) -> Result<Option<Data>> {
+        let slot = self.slots.bound(variable).filter(|_| !self.script.is_number(variable));
+        slot.map_or(Ok(None), |slot| self.backend.own(variable, &slot.buffer))
     }
 
     /// What a variable holds, in the user's order; nothing if it never got a value.

@@ -181,6 +181,22 @@ pub trait Backend {
     /// The machine fails.
     fn read(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<Data>;
 
+    /// A buffer for a variable that holds nothing.
+    ///
+    /// # Errors
+    /// There is not so much memory.
+    fn fresh(&self, variable: VariableId) -> Result<Self::Buffer> {
+        self.load(variable, &self.script().fresh(variable))
+    }
+
+    /// The rows in a variable's buffer that this process has, where others have the others; nothing where it has all that there is.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn own(&self, _variable: VariableId, _buffer: &Self::Buffer) -> Result<Option<Data>> {
+        Ok(None)
+    }
+
     /// Fills the halo of a variable's buffer.
     ///
     /// # Errors
@@ -246,6 +262,12 @@ impl<B: Backend> Backend for &B {
     }
     fn read(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<Data> {
         (**self).read(variable, buffer)
+    }
+    fn fresh(&self, variable: VariableId) -> Result<Self::Buffer> {
+        (**self).fresh(variable)
+    }
+    fn own(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<Option<Data>> {
+        (**self).own(variable, buffer)
     }
     fn fill_halo(&self, variable: VariableId, buffer: &Self::Buffer) -> Result<()> {
         (**self).fill_halo(variable, buffer)

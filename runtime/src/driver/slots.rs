@@ -261,7 +261,7 @@ impl<B: Backend> Driver<B> {
     }
 
     fn fresh(&mut self, variable: VariableId) -> Result<Rc<Slot<B::Buffer>>> {
-        let buffer = self.backend.load(variable, &self.script.fresh(variable))?;
+        let buffer = self.backend.fresh(variable)?;
         Ok(self.slots.made(buffer, variable))
     }
 

@@ -3,11 +3,13 @@
 //! - here: a file is written aside and renamed;
 //! - `call`: all files of a call, compared before anything is computed;
 //! - `pattern`: names with the number of a step;
+//! - `together`: a file that several processes write, each some of it;
 //! - `unfinished`: files and folders that are there for a while, and who removes them;
 //! - `trust`: whether what lies in a folder may be executed.
 
 mod call;
 mod pattern;
+mod together;
 pub mod trust;
 mod unfinished;
 
@@ -23,6 +25,7 @@ use stencilc_compiler::text::ShellWord;
 
 pub use call::{Kind, begin, reads, will_append, will_write, will_write_each, will_write_inside, will_write_into};
 pub use pattern::{Pattern, no_place};
+pub(crate) use together::{Begun, Places, part_of};
 pub(crate) use unfinished::sweep_files;
 pub use unfinished::{Scratch, Unfinished, exit, leave_nothing, remove_at_signals};
 
@@ -44,11 +47,17 @@ const BUFFER: usize = 1 << 20;
 /// does not exist, cannot be written to or is none; `path` is a directory or a write-protected file;
 /// the disk is full; `write` fails.
 pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    check_told(path)?;
+    write_own(path, write)
+}
+
+/// Whether somebody told that a file will be written; makes its folder where that was told, too.
+fn check_told(path: &Path) -> Result<()> {
     if call::check(path)? {
         let folder = directory_of(path);
         fs::create_dir_all(folder).map_err(|error| no_folder(folder, &error))?;
     }
-    write_own(path, write)
+    Ok(())
 }
 
 /// Removes a file that was told of as one that is written.
@@ -74,15 +83,19 @@ pub(crate) fn write_own(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::R
         Destination::File { target, replaced } => {
             let aside = create_aside(&target)?;
             write_through(aside.file(), write).map_err(failed)?;
-            if let Some(replaced) = replaced {
-                aside.file().set_permissions(replaced.permissions()).map_err(failed)?;
-            }
-            // Some file systems report a full disk only here, so this has to come before the
-            // rename.
-            aside.file().sync_all().map_err(failed)?;
-            aside.finish(&target).map_err(failed)
+            finish(aside, &target, replaced.as_ref()).map_err(failed)
         }
     }
+}
+
+/// Gives a file that was written its name, and the permissions of the one that it replaces.
+fn finish(aside: Unfinished, target: &Path, replaced: Option<&Metadata>) -> io::Result<()> {
+    if let Some(replaced) = replaced {
+        aside.file().set_permissions(replaced.permissions())?;
+    }
+    // Some file systems report a full disk only here, so this has to come before the rename.
+    aside.file().sync_all()?;
+    aside.finish(target)
 }
 
 /// Checks that a file could be written now.

@@ -70,6 +70,11 @@ impl Unfinished {
         &self.file
     }
 
+    /// What it is called until then.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Gives it its name, in the same folder; a file of that name is replaced.
     ///
     /// # Errors

@@ -60,6 +60,7 @@
 //! What errors advise is said in the options of the command line: `--grid` is [`Job::on`], `--in` [`Job::array`], `--set` [`Job::set`],
 //! `--draw` [`Job::drawing`], `--precision` and the choice of a kernel [`Job::choices`].
 
+mod by_rows;
 mod call;
 mod elsewhere;
 mod kernel;
@@ -68,6 +69,7 @@ mod parts;
 mod prints;
 mod ready;
 mod run;
+pub mod scaling;
 
 use crate::array::Array;
 use crate::checkpoint::{Checkpoint, OfText};
@@ -78,8 +80,10 @@ use crate::given::Cast;
 use crate::mesh::Mesh;
 use crate::mesh::order::Ordering;
 use crate::mesh::program as over;
+use crate::npy::Stored;
 use crate::program::plan::ProgramPlan;
 use crate::ranks::Ranks;
+pub use by_rows::{ByRows, Piece};
 pub use call::{Call, Lacking};
 pub use elsewhere::Elsewhere;
 pub use kernel::Sought;
@@ -141,6 +145,8 @@ pub struct Job {
     ranks: Option<Arc<Ranks>>,
     how: How,
     arrays: BTreeMap<String, Array>,
+    /// Arrays that are in files.
+    files: BTreeMap<String, Stored>,
     settings: BTreeMap<String, String>,
     seed: u64,
     cast: Cast,
@@ -192,6 +198,7 @@ impl Job {
             ranks: None,
             how: How::default(),
             arrays: BTreeMap::new(),
+            files: BTreeMap::new(),
             settings: BTreeMap::new(),
             seed: 0,
             cast: Cast::Exact,
@@ -281,6 +288,12 @@ impl Job {
     /// which a field has some.
     pub fn array(mut self, name: &str, array: Array) -> Self {
         self.arrays.insert(name.to_owned(), array);
+        self
+    }
+
+    /// The same, of an array that is in a file: of what several processes compute on a grid, each reads the rows that it computes, and nothing else.
+    pub fn file(mut self, name: &str, file: Stored) -> Self {
+        self.files.insert(name.to_owned(), file);
         self
     }
 

@@ -13,7 +13,7 @@ use crate::program::parts::{Cut, Parts, Rank};
 use crate::program::plan::ProgramPlan;
 use crate::program::planned::Planned;
 use crate::program::{ProgramProblem, cpu};
-use crate::ranks::Ranks;
+use crate::ranks::{About, Ranks, mpi};
 use std::rc::Rc;
 use std::sync::Arc;
 use stencilc_compiler::mesh::MeshChoices;
@@ -69,7 +69,7 @@ impl Ready {
     }
 
     /// A mesh in parts, whose owners somebody checks, and how kernels compute each of them.
-    fn cut_mesh(
+    pub(super) fn cut_mesh(
         &self,
         problem: Arc<MeshProblem>,
         parts: usize,
@@ -95,7 +95,7 @@ impl Ready {
     }
 
     /// How kernels compute each part of a grid.
-    fn plan_of_parts(&self, problem: &ProgramProblem, is_cpu: bool) -> ProgramPlan {
+    pub(super) fn plan_of_parts(&self, problem: &ProgramProblem, is_cpu: bool) -> ProgramPlan {
         let How { choices, open, plan, is_unrecorded, .. } = self.how.clone();
         let (choices, open) = if is_cpu { choices.on_cpu(open) } else { (choices, open) };
         let mut plan = plan.unwrap_or_else(|| ProgramPlan::of_parts(problem.on_cells(choices, open)));
@@ -185,14 +185,44 @@ impl Ready {
         ];
         let script = self.checked.script();
         let given = script.initial()?.into_iter();
-        let given = given.map(|(variable, data)| (&script.program().variables[variable].name, data));
+        let given = given.map(|(variable, data)| (&script.program().variables[variable], data));
+        let outer = if let Checked::Grid(problem) = &self.checked { Some(&problem.outer) } else { None };
+        // Of fields with rows each has its own: of these it is compared how others see them.
+        let (rows, given): (Vec<_>, Vec<_>) =
+            given.partition(|(own, _)| outer.is_some_and(|outer| outer.slab(own.place).is_some()));
+        let given = given.into_iter().map(|(own, data)| (&own.name, data));
         parts.extend(given.map(|(name, data)| (format!("other numbers in `{name}`"), hash(data.bytes()))));
         if let Some(checkpoint) = &self.resumed {
-            let arrays = checkpoint.arrays().iter();
-            parts.extend(arrays.map(|(name, own)| (format!("other numbers in `{name}`"), hash(own.data.bytes()))));
+            parts.extend(checkpoint.hashes().map(|(name, hash)| (format!("other numbers in `{name}`"), hash)));
         }
-        ranks.compare(&parts)
+        ranks.compare(&parts)?;
+        let seen = rows.into_iter().filter_map(|(own, data)| {
+            let seen = outer.and_then(|outer| outer.seen.get(&own.name))?;
+            Some((own.name.as_str(), [hash(data.bytes()), *seen]))
+        });
+        same_rows(ranks, &seen.collect::<Vec<_>>())
     }
+}
+
+/// Sees to it that all processes have the same numbers, of which each has some rows: by field, a hash of its own, and one of those of the next
+/// process as they are here.
+fn same_rows(ranks: &Ranks, own: &[(&str, [[u8; 32]; 2])]) -> Result<()> {
+    let bytes: Vec<u8> = own.iter().flat_map(|(_, [rows, next])| [*rows, *next].concat()).collect();
+    let all = ranks.gather(About::Agreement, &bytes)?;
+    let hash = |rank: usize, place: usize| all[rank].chunks(32).nth(place);
+    for rank in 0..all.len() {
+        let next = (rank + 1) % all.len();
+        let differs = |field: &usize| next != rank && hash(rank, 2 * field + 1) != hash(next, 2 * field);
+        if let Some(field) = (0..own.len()).find(differs) {
+            let (one, other) = (rank.max(next), rank.min(next));
+            return Err(Error::call(format!(
+                "rank {one} has other numbers in `{}` than rank {other}, and all compute one program",
+                own[field].0
+            ))
+            .help(format!("{}=off lets each process compute by itself", mpi::VARIABLE)));
+        }
+    }
+    Ok(())
 }
 
 /// Sees to it that all processes cut a mesh alike: METIS draws numbers, and each host has its own library.
@@ -210,8 +240,8 @@ fn of_processes(error: Error) -> Error {
 }
 
 /// How kernels compute a part of a mesh.
-struct OverPart {
-    choices: MeshChoices,
+pub(super) struct OverPart {
+    pub(super) choices: MeshChoices,
     ordering: Ordering,
     is_unrecorded: bool,
     reader: Option<Rc<Reader>>,

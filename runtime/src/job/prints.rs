@@ -6,6 +6,7 @@ use crate::mesh::program::{self as over, MeshProblem, Outline};
 use crate::print::Print;
 use crate::problem::{Problem, Request};
 use crate::program::{ProgramProblem, of_program};
+use crate::rows::Part;
 use std::ops::Range;
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::program::{Action, Call};
@@ -19,7 +20,7 @@ pub(super) struct Made<P> {
 }
 
 pub(super) fn on_grid(job: Job, program: &Program) -> Result<Made<ProgramProblem>> {
-    let Job { domain, how, arrays, settings, seed, cast, drawing, has_prints, .. } = job;
+    let Job { domain, how, arrays, files, ranks, settings, seed, cast, drawing, has_prints, .. } = job;
     let (grid, adjacency) = match domain {
         None => (None, None),
         Some(Domain::Rows(grid)) => (Some(grid), None),
@@ -34,7 +35,8 @@ pub(super) fn on_grid(job: Job, program: &Program) -> Result<Made<ProgramProblem
     let facade = program.facade();
     let request =
         Request { stencil: &facade, precision, contract, grid, adjacency, arrays, settings, seed, cast, drawing };
-    let outer = Problem::new(request).map_err(|error| of_program(program, error))?;
+    let part = ranks.map(|own| Part { number: own.rank(), parts: own.ranks() });
+    let outer = Problem::partly(request, files, part).map_err(|error| of_program(program, error))?;
     if !has_prints || !program.prints() {
         return Ok(Made { problem: ProgramProblem::of(program, outer, contract)?, prints: Vec::new() });
     }
@@ -70,13 +72,17 @@ pub(super) fn on_mesh(job: Job, program: &MeshProgram) -> Result<Made<MeshProble
             .help("give one: `Domain::Mesh { mesh, levels }`"));
     };
     let contract = job.how.choices.contract;
+    let mut arrays = job.arrays;
+    for (name, file) in job.files {
+        arrays.insert(name, file.whole()?);
+    }
     let problem = MeshProblem::new(over::Request {
         program,
         precision: job.how.choices.precision,
         contract,
         mesh,
         levels,
-        arrays: job.arrays,
+        arrays,
         settings: job.settings,
         seed: job.seed,
         cast: job.cast,

@@ -33,6 +33,7 @@ pub enum Checked {
 }
 
 /// A job that was checked, before anything is compiled.
+#[derive(Clone)]
 pub struct Ready {
     /// What is computed.
     pub checked: Checked,
@@ -72,6 +73,17 @@ impl Checked {
         each.saturating_mul(calls as u64).saturating_mul(repeated)
     }
 
+    /// The same, whose outermost loops are run so often, or as often as they can be.
+    pub(super) fn with_times(&self, times: usize) -> Self {
+        match self {
+            Checked::Grid(problem) => Checked::Grid(Arc::new(problem.with_times(times))),
+            Checked::Mesh(problem) => {
+                let times = i32::try_from(times).unwrap_or(i32::MAX);
+                Checked::Mesh(Arc::new(MeshProblem::clone(problem).with_times(times)))
+            }
+        }
+    }
+
     /// The names of inputs that were drawn at random.
     pub fn drawn(&self) -> &[String] {
         match self {
@@ -84,10 +96,10 @@ impl Checked {
 impl Ready {
     pub(super) fn new(mut job: Job) -> Result<Self> {
         let (device, stream, how) = (job.device, job.stream, job.how.clone());
-        let (text, resumed, ranks) = (std::mem::take(&mut job.text), job.resumed.take(), job.ranks.take());
+        let (text, resumed, ranks) = (std::mem::take(&mut job.text), job.resumed.take(), job.ranks.clone());
         if let Some(checkpoint) = &resumed {
             checkpoint.suits(matches!(job.subject, Subject::Mesh(_)))?;
-            if let Some(name) = job.arrays.keys().next() {
+            if let Some(name) = job.arrays.keys().chain(job.files.keys()).next() {
                 return Err(Error::call(format!("`{name}` is given, and the checkpoint has all fields"))
                     .help("leave out one of the two"));
             }

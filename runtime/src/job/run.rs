@@ -7,7 +7,8 @@ use crate::driver::{Backend, Driver, Script, knows_total};
 use crate::error::{Error, Result};
 use crate::print::{Print, Printed};
 use crate::ranks::Ranks;
-use std::collections::BTreeSet;
+use crate::{files, npy};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use stencilc_compiler::diagnostic::guess;
@@ -28,6 +29,9 @@ pub(super) trait Running {
     /// What a variable holds.
     fn get(&self, variable: VariableId) -> Result<Option<Data>>;
 
+    /// As [`Driver::own`].
+    fn own(&self, variable: VariableId) -> Result<Option<Data>>;
+
     /// The value of a number.
     fn number(&self, variable: VariableId) -> Result<Option<Value>>;
 
@@ -39,6 +43,9 @@ pub(super) trait Running {
 
     /// Waits until all is computed.
     fn wait(&self) -> Result<()>;
+
+    /// As [`Driver::begin_again`].
+    fn begin_again(&mut self) -> Result<()>;
 
     /// As [`Checkpoint::of`].
     fn checkpoint(&self, about: &About) -> Result<Checkpoint>;
@@ -61,6 +68,10 @@ impl<B: Backend> Running for Driver<B> {
         self.get(variable)
     }
 
+    fn own(&self, variable: VariableId) -> Result<Option<Data>> {
+        self.own(variable)
+    }
+
     fn number(&self, variable: VariableId) -> Result<Option<Value>> {
         self.number(variable)
     }
@@ -77,6 +88,10 @@ impl<B: Backend> Running for Driver<B> {
         self.wait()
     }
 
+    fn begin_again(&mut self) -> Result<()> {
+        self.begin_again()
+    }
+
     fn checkpoint(&self, about: &About) -> Result<Checkpoint> {
         Checkpoint::of(self, about)
     }
@@ -84,12 +99,12 @@ impl<B: Backend> Running for Driver<B> {
 
 /// A job under way: its fields are on the device.
 pub struct Run {
-    driver: Box<dyn Running>,
-    script: Arc<dyn Script>,
-    checked: Checked,
+    pub(super) driver: Box<dyn Running>,
+    pub(super) script: Arc<dyn Script>,
+    pub(super) checked: Checked,
     about: About,
     /// The processes that compute it together.
-    ranks: Option<Arc<Ranks>>,
+    pub(super) ranks: Option<Arc<Ranks>>,
     /// Whether anything was computed, so that outputs have values.
     is_begun: bool,
     /// Inputs that were given new numbers.
@@ -193,6 +208,14 @@ impl Run {
         self.driver.wait()
     }
 
+    /// Goes back to the beginning, with whatever its fields hold: who measures how long it takes asks for no numbers.
+    ///
+    /// # Errors
+    /// There is not enough memory.
+    pub(super) fn begin_again(&mut self) -> Result<()> {
+        self.driver.begin_again()
+    }
+
     /// What a declared field holds now, in the order of the arrays that were given.
     ///
     /// # Errors
@@ -211,17 +234,30 @@ impl Run {
     /// There is no such field, or a kernel has failed.
     pub fn held(&self, name: &str) -> Result<Option<Array>> {
         let variable = self.declared(name)?;
-        let role = self.script.program().variables[variable].role;
-        if role == Some(Role::Out) && !self.is_begun && !self.replaced.contains(&variable) {
+        if !self.has_value(variable) {
             return Ok(None);
         }
-        let mut data = self.driver.get(variable)?;
+        let role = self.script.program().variables[variable].role;
+        let mut data = self.told(variable)?;
         // Memory of what nobody reads any more is used for something else.
         if data.is_none() && role == Some(Role::In) {
             let given = self.script.initial()?.into_iter().find(|(own, _)| *own == variable);
             data = given.filter(|_| !self.replaced.contains(&variable)).map(|(_, data)| data.clone());
         }
         Ok(data.map(|data| Array { shape: self.script.shape(variable), data }))
+    }
+
+    /// Whether a variable may have a value by now.
+    pub(super) fn has_value(&self, variable: VariableId) -> bool {
+        let is_output = self.script.program().variables[variable].role == Some(Role::Out);
+        !is_output || self.is_begun || self.replaced.contains(&variable)
+    }
+
+    /// What a variable holds, if this process is told.
+    fn told(&self, variable: VariableId) -> Result<Option<Data>> {
+        let data = self.driver.get(variable)?;
+        let len: usize = self.script.shape(variable).iter().product();
+        Ok(data.filter(|data| data.len() == len))
     }
 
     /// The names of the declared fields and numbers that are written, in the order declared.
@@ -238,7 +274,7 @@ impl Run {
     /// A kernel has failed.
     pub fn printed(&self, cells: &dyn Fn(&Print) -> Vec<[usize; 3]>) -> Result<Vec<Printed>> {
         let one = |(variable, print): &(Option<VariableId>, Print)| {
-            let data = variable.map(|variable| self.driver.get(variable)).transpose()?.flatten();
+            let data = variable.map(|variable| self.told(variable)).transpose()?.flatten();
             Ok(print.clone().at(&cells(print), data.as_ref()))
         };
         self.prints.iter().map(one).collect()
@@ -250,11 +286,26 @@ impl Run {
     /// # Errors
     /// It cannot be written, or a kernel has failed.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let checkpoint = self.driver.checkpoint(&self.about)?;
-        match &self.ranks {
-            Some(ranks) if !ranks.is_first() => Ok(()),
-            Some(_) | None => checkpoint.save(path),
+        let mut checkpoint = self.driver.checkpoint(&self.about)?;
+        let Some(ranks) = &self.ranks else { return checkpoint.save(path) };
+        let mut rows = BTreeMap::new();
+        for (name, (variable, own)) in checkpoint.take_rows() {
+            rows.extend(self.rows_of(variable, own)?.map(|own| (name, own)));
         }
+        if !ranks.is_first() {
+            return rows.values().try_for_each(|own| own.each(&mut |_| Ok(())));
+        }
+        let mut failed = None;
+        let written = files::write_atomic(path, |out| {
+            checkpoint.write_by(out, &mut |name, array, out| match rows.get(name) {
+                Some(own) => {
+                    npy::write_head(out, own.element(), own.shape())?;
+                    own.write(out).map_err(|error| error.kept(&mut failed))
+                }
+                None => npy::write(out, array),
+            })
+        });
+        failed.map_or(written, Err)
     }
 
     /// What a number is now, such as what a reduction came to.
@@ -302,7 +353,7 @@ impl Run {
         self.driver.wait()
     }
 
-    fn declared(&self, name: &str) -> Result<VariableId> {
+    pub(super) fn declared(&self, name: &str) -> Result<VariableId> {
         self.script.program().declared(name).ok_or_else(|| {
             let variables = self.script.program().variables.iter();
             let names = variables.filter(|(_, own)| own.role.is_some()).map(|(_, own)| own.name.as_str());

@@ -7,10 +7,11 @@ use zip::read::ZipFile;
 use zip::write::SimpleFileOptions;
 use zip::{ZipArchive, ZipWriter};
 
-use super::{Whole, read, read_count, read_whole, write};
+use super::{Whole, read, read_count, read_rows, read_whole, write};
 use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::files;
+use crate::rows::Part;
 
 /// The most entries of an archive: each costs memory before it is looked at.
 const ENTRIES: usize = 1000;
@@ -105,6 +106,14 @@ impl<F: Read + Seek> Archive<F> {
     /// There is none, or it cannot be read; the message names the array.
     pub(crate) fn array(&mut self, name: &str) -> Result<Array> {
         self.unpacked(name, |bytes, length| read(bytes, length))
+    }
+
+    /// The rows of a part of an array, as [`read_rows`] has them.
+    ///
+    /// # Errors
+    /// As [`Self::array`].
+    pub(crate) fn rows(&mut self, name: &str, part: Part) -> Result<(Array, [u8; 32])> {
+        self.unpacked(name, |bytes, length| read_rows(bytes, length, part))
     }
 
     /// An array of whole numbers, as [`read_whole`] has it.

@@ -20,6 +20,7 @@ const MAX_NESTING: usize = 6;
 const MAX_AXES: usize = 64;
 
 /// What the header of a file says.
+#[derive(Clone)]
 pub(super) struct Header {
     /// The type of the numbers, with their byte order.
     pub(super) element: TypeStr,

@@ -10,6 +10,7 @@ mod header;
 mod missing;
 mod read;
 mod refusal;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -17,7 +18,10 @@ mod write;
 pub(crate) use archive::{Archive, save_archive, write_archive};
 pub(crate) use read::{Whole, read_count, read_whole};
 pub use read::{load, read};
+pub use stored::Stored;
+pub(crate) use stored::read_rows;
 pub use write::{save, write};
+pub(crate) use write::{write_data, write_head};
 
 /// What every file begins with; two bytes of version follow.
 const MAGIC: &[u8] = b"\x93NUMPY";

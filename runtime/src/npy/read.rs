@@ -1,7 +1,7 @@
 //! Reading: the numbers of a file, in C order and as one of the four types that fields have.
 
 use std::fmt::Display;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::Path;
 
@@ -30,6 +30,12 @@ const NUMBERS: &str = "the numbers of the array";
 /// There is no such file; it is no `.npy` file, is shorter or longer than its header says, or holds
 /// numbers of another type or too large for theirs; there is not enough memory. Messages name the file.
 pub fn load(path: &Path) -> Result<Array> {
+    let (file, length) = opened(path)?;
+    read(&mut BufReader::new(file), length).map_err(|error| about(path, error))
+}
+
+/// Opens the file of an array, and says how many bytes it has.
+pub(super) fn opened(path: &Path) -> Result<(File, u64)> {
     let shown = path.display();
     let failed = |error: io::Error| Error::input(format!("cannot read `{shown}`: {error}"));
     let found = fs::metadata(path).map_err(|error| match error.kind() {
@@ -43,11 +49,16 @@ pub fn load(path: &Path) -> Result<Array> {
     files::reads(files::Kind::Array, path)?;
     let file = files::open(path, files::Links::Follow).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
-    read(&mut BufReader::new(file), length).map_err(|Error { fault, message, help }| Error {
+    Ok((file, length))
+}
+
+/// What is wrong with the array in a file.
+pub(super) fn about(path: &Path, Error { fault, message, help }: Error) -> Error {
+    Error {
         fault,
-        message: format!("cannot read `{shown}`: {message}"),
+        message: format!("cannot read `{}`: {message}", path.display()),
         help: help.map(|help| help.replace("'FILE'", &format!("'{}'", in_python(&path.to_string_lossy())))),
-    })
+    }
 }
 
 /// Reads an array from the `length` bytes of a file.
@@ -57,26 +68,30 @@ pub fn load(path: &Path) -> Result<Array> {
 /// As [`load`], but messages do not name the file.
 pub fn read(file: &mut impl Read, length: u64) -> Result<Array> {
     let (header, start) = read_header(file, length)?;
-    let left = length - start;
-    let element = &header.element;
-    let data = match (element.type_char(), element.size_field()) {
-        (TypeChar::Float, 2) => Data::F32(numbers(file, &header, left, |bytes| Ok(half(u16::from_le_bytes(bytes))))?),
-        (TypeChar::Float, 4) => Data::F32(numbers(file, &header, left, |bytes| Ok(f32::from_le_bytes(bytes)))?),
-        (TypeChar::Float, 8) => Data::F64(numbers(file, &header, left, |bytes| Ok(f64::from_le_bytes(bytes)))?),
-        (TypeChar::Int, 1) => Data::I32(numbers(file, &header, left, |bytes| Ok(i8::from_le_bytes(bytes).into()))?),
-        (TypeChar::Int, 2) => Data::I32(numbers(file, &header, left, |bytes| Ok(i16::from_le_bytes(bytes).into()))?),
-        (TypeChar::Int, 4) => Data::I32(numbers(file, &header, left, |bytes| Ok(i32::from_le_bytes(bytes)))?),
-        (TypeChar::Int, 8) => Data::I32(numbers(file, &header, left, |bytes| narrow(i64::from_le_bytes(bytes)))?),
-        (TypeChar::Uint, 1) => Data::I32(numbers(file, &header, left, |[byte]| Ok(byte.into()))?),
-        (TypeChar::Uint, 2) => Data::I32(numbers(file, &header, left, |bytes| Ok(u16::from_le_bytes(bytes).into()))?),
-        (TypeChar::Uint, 4) => Data::I32(numbers(file, &header, left, |bytes| narrow(u32::from_le_bytes(bytes)))?),
-        (TypeChar::Uint, 8) => Data::I32(numbers(file, &header, left, |bytes| narrow(u64::from_le_bytes(bytes)))?),
-        // NumPy takes any byte but 0 for true.
-        (TypeChar::Bool, 1) => Data::Bool(numbers(file, &header, left, |[byte]| Ok(u8::from(byte != 0)))?),
-        _ => return Err(unsupported(element)),
-    };
+    let data = decoded(file, &header, length - start)?;
     let shape = header.shape.iter().map(|&length| length as usize).collect();
     Ok(Array { shape, data })
+}
+
+/// The numbers that follow a header, of which `left` bytes are left.
+pub(super) fn decoded(file: &mut impl Read, header: &Header, left: u64) -> Result<Data> {
+    let element = &header.element;
+    Ok(match (element.type_char(), element.size_field()) {
+        (TypeChar::Float, 2) => Data::F32(numbers(file, header, left, |bytes| Ok(half(u16::from_le_bytes(bytes))))?),
+        (TypeChar::Float, 4) => Data::F32(numbers(file, header, left, |bytes| Ok(f32::from_le_bytes(bytes)))?),
+        (TypeChar::Float, 8) => Data::F64(numbers(file, header, left, |bytes| Ok(f64::from_le_bytes(bytes)))?),
+        (TypeChar::Int, 1) => Data::I32(numbers(file, header, left, |bytes| Ok(i8::from_le_bytes(bytes).into()))?),
+        (TypeChar::Int, 2) => Data::I32(numbers(file, header, left, |bytes| Ok(i16::from_le_bytes(bytes).into()))?),
+        (TypeChar::Int, 4) => Data::I32(numbers(file, header, left, |bytes| Ok(i32::from_le_bytes(bytes)))?),
+        (TypeChar::Int, 8) => Data::I32(numbers(file, header, left, |bytes| narrow(i64::from_le_bytes(bytes)))?),
+        (TypeChar::Uint, 1) => Data::I32(numbers(file, header, left, |[byte]| Ok(byte.into()))?),
+        (TypeChar::Uint, 2) => Data::I32(numbers(file, header, left, |bytes| Ok(u16::from_le_bytes(bytes).into()))?),
+        (TypeChar::Uint, 4) => Data::I32(numbers(file, header, left, |bytes| narrow(u32::from_le_bytes(bytes)))?),
+        (TypeChar::Uint, 8) => Data::I32(numbers(file, header, left, |bytes| narrow(u64::from_le_bytes(bytes)))?),
+        // NumPy takes any byte but 0 for true.
+        (TypeChar::Bool, 1) => Data::Bool(numbers(file, header, left, |[byte]| Ok(u8::from(byte != 0)))?),
+        _ => return Err(unsupported(element)),
+    })
 }
 
 /// How many numbers a file of `length` bytes holds, as its header says.
@@ -162,20 +177,7 @@ fn numbers<const BYTES: usize, T: Copy>(
     left: u64,
     decode: impl Fn([u8; BYTES]) -> std::result::Result<T, String>,
 ) -> Result<Vec<T>> {
-    let count = count(&header.shape)?;
-    // No overflow: `count` is at most an eighth of what can be addressed.
-    let expected = (count * BYTES) as u64;
-    if left != expected {
-        let what = format!(
-            "{left} bytes of numbers, but shape {:?} of type `{}` needs {expected}",
-            header.shape, header.element
-        );
-        return Err(if left < expected {
-            damaged(&format!("it is cut short: it holds {what}"))
-        } else {
-            damaged(&format!("something follows the array: it holds {what}"))
-        });
-    }
+    let count = check_length(header, left, BYTES)?;
     let mut values = memory::list(count, NUMBERS)?;
     let mut bytes = vec![0; count.min(CHUNK) * BYTES];
     while values.len() < count {
@@ -189,6 +191,25 @@ fn numbers<const BYTES: usize, T: Copy>(
         }
     }
     if header.fortran { c_ordered(values, &header.shape) } else { Ok(values) }
+}
+
+/// How many numbers follow a header, of so many bytes each, of which as many as they need are left.
+pub(super) fn check_length(header: &Header, left: u64, bytes: usize) -> Result<usize> {
+    let count = count(&header.shape)?;
+    // No overflow: `count` is at most an eighth of what can be addressed.
+    let expected = (count * bytes) as u64;
+    if left != expected {
+        let what = format!(
+            "{left} bytes of numbers, but shape {:?} of type `{}` needs {expected}",
+            header.shape, header.element
+        );
+        return Err(if left < expected {
+            damaged(&format!("it is cut short: it holds {what}"))
+        } else {
+            damaged(&format!("something follows the array: it holds {what}"))
+        });
+    }
+    Ok(count)
 }
 
 /// Fortran-ordered numbers, whose first axis is the fastest, in C order.

@@ -1,6 +1,7 @@
 use super::*;
 use crate::array::{Array, Data};
 use crate::error::Result;
+use crate::rows::Part;
 use std::fs;
 use std::io::{Cursor, Write};
 use zip::ZipWriter;
@@ -281,4 +282,99 @@ fn archives_are_as_long_as_they_say() {
     assert!(text.contains("4294967294 bytes are said to be packed into"), "{text}");
     let mut claims = claiming(&array, Some(u32::MAX - 1));
     assert!(claims.count("a").is_err() && claims.count("b").is_err());
+}
+
+/// Some rows of files in both orders of axes and of bytes, as they are in all of it.
+#[test]
+fn rows_are_those_of_the_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.npy");
+    let numbers: Vec<i32> = (0..2 * 5 * 3).map(|n| n * n - 7).collect();
+    for shape in ["(2, 5, 3)", "(10, 3)", "(1, 2, 5, 3)", "(30,)", "(0, 5, 3)", "(2, 5, 0)"] {
+        for (element, order) in [("<i4", "False"), (">i4", "False"), ("<i4", "True"), (">i2", "True")] {
+            let is_empty = shape.contains("(0") || shape.contains("0)") && !shape.contains("(30");
+            let own = if is_empty { &[] } else { &numbers[..] };
+            let bytes = own.iter().flat_map(|number| match element {
+                "<i4" => number.to_le_bytes().to_vec(),
+                ">i4" => number.to_be_bytes().to_vec(),
+                _ => (*number as i16).to_be_bytes().to_vec(),
+            });
+            let header = format!("{{'descr': '{element}', 'fortran_order': {order}, 'shape': {shape}, }}\n");
+            fs::write(&path, file(&header, &bytes.collect::<Vec<_>>())).unwrap();
+            let (whole, stored) = (load(&path).unwrap(), Stored::open(&path).unwrap());
+            assert_eq!((stored.whole().unwrap(), stored.shape()), (whole.clone(), &whole.shape[..]), "{header}");
+            let bytes = fs::read(&path).unwrap();
+            let mut hashes = Vec::new();
+            for part in [0, 1, 2].map(|number| Part { number, parts: 3 }) {
+                let (found, hash) = read_rows(&mut &bytes[..], bytes.len() as u64, part).unwrap();
+                assert_eq!(found.shape, whole.shape, "{header}");
+                let rows = if let [.., rows, _] = whole.shape[..] { part.rows(rows) } else { 0..1 };
+                assert_eq!(found.data, stored.rows(rows).unwrap().data, "{header} {part:?}");
+                hashes.push(hash);
+            }
+            assert!(hashes.iter().all(|hash| hash == blake3::hash(&bytes).as_bytes()));
+            let [.., rows, inner] = whole.shape[..] else { continue };
+            for range in [0..rows, 1..3, 2..2, rows..rows] {
+                if range.end > rows {
+                    continue;
+                }
+                let found = stored.rows(range.clone()).unwrap();
+                let mut shape = whole.shape.clone();
+                let axis = shape.len() - 2;
+                shape[axis] = range.len();
+                let kept = (0..whole.data.len()).filter(|at| range.contains(&(at / inner.max(1) % rows)));
+                let expected = Array { shape, data: whole.data.pick(kept) };
+                assert_eq!(found, expected, "{header} {range:?}");
+            }
+            assert!(stored.rows(0..rows + 1).unwrap_err().message.contains("are asked for of"));
+        }
+    }
+}
+
+/// What is wrong with a file is said as where all of it is read, and before anything is.
+#[test]
+fn files_of_which_rows_are_read_are_refused_as_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.npy");
+    for bytes in [
+        b"something else".to_vec(),
+        typed("<f8", "(2, 3)", &[0; 40]),
+        typed("<f8", "(2, 3)", &[0; 50]),
+        typed("<c16", "(1, 1)", &[0; 16]),
+        typed("<f8", "(99999999999, 99999999999)", &[]),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        let [whole, rows] = [load(&path).map(drop), Stored::open(&path).map(drop)].map(|own| own.unwrap_err());
+        assert_eq!((rows.message, rows.help), (whole.message, whole.help));
+    }
+    let [whole, rows] = [load(directory.path()).map(drop), Stored::open(directory.path()).map(drop)];
+    assert_eq!(rows.unwrap_err().message, whole.unwrap_err().message);
+    // Only where it is read a number is found that is too large.
+    let numbers = [1_i64, 2, 3, 1 << 40].map(i64::to_le_bytes).concat();
+    fs::write(&path, typed("<i8", "(2, 2)", &numbers)).unwrap();
+    let stored = Stored::open(&path).unwrap();
+    assert_eq!(stored.rows(0..1).unwrap().data, Data::I32(vec![1, 2]));
+    assert_eq!(stored.rows(1..2).unwrap_err().message, load(&path).unwrap_err().message);
+}
+
+/// What is damaged behind the rows that are kept is found all the same.
+#[test]
+fn an_archive_of_which_rows_are_kept_is_looked_at_to_its_end() {
+    let array = Array { shape: vec![2, 3, 2], data: Data::F64((0..12).map(f64::from).collect()) };
+    let mut bytes = Vec::new();
+    let part = Part { number: 0, parts: 3 };
+    write_archive(&mut bytes, [("a".to_owned(), array.clone())].into_iter()).unwrap();
+    let (rows, _) = Archive::new(Cursor::new(&bytes)).unwrap().rows("a", part).unwrap();
+    assert_eq!((rows.shape, rows.data), (array.shape.clone(), Data::F64(vec![0.0, 1.0, 6.0, 7.0])));
+    let mut found = 0;
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x10;
+        let Ok(mut archive) = Archive::new(Cursor::new(&damaged)) else { continue };
+        // Whoever reads all of it, and whoever keeps some rows, find the same.
+        let (whole, rows) = (archive.array("a").map(drop), archive.rows("a", part).map(drop));
+        assert_eq!(whole.is_err(), rows.is_err(), "byte {at}: {whole:?} {rows:?}");
+        found += usize::from(rows.is_err());
+    }
+    assert!(found > 50, "{found} damages were found");
 }

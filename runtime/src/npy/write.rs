@@ -7,7 +7,7 @@ use npyz::{DType, WriteOptions, WriterBuilder};
 
 use super::CHUNK;
 use super::header::count;
-use crate::array::{Array, Data};
+use crate::array::{Array, Data, Element};
 use crate::error::{Error, Result};
 use crate::files;
 
@@ -39,24 +39,34 @@ fn lengths(array: &Array) -> Vec<u64> {
 ///
 /// Those of `out`.
 pub fn write(out: &mut dyn Write, array: &Array) -> io::Result<()> {
-    let shape = lengths(array);
-    match &array.data {
-        Data::F32(values) => {
-            write_header(out, "<f4", &shape)?;
-            write_numbers(out, values, f32::to_le_bytes)
-        }
-        Data::F64(values) => {
-            write_header(out, "<f8", &shape)?;
-            write_numbers(out, values, f64::to_le_bytes)
-        }
-        Data::I32(values) => {
-            write_header(out, "<i4", &shape)?;
-            write_numbers(out, values, i32::to_le_bytes)
-        }
-        Data::Bool(values) => {
-            write_header(out, "|b1", &shape)?;
-            write_numbers(out, values, |value| [u8::from(value != 0)])
-        }
+    write_head(out, array.data.element(), &array.shape)?;
+    write_data(out, &array.data)
+}
+
+/// Writes what precedes the numbers of an array.
+///
+/// # Errors
+/// Those of `out`.
+pub(crate) fn write_head(out: &mut dyn Write, element: Element, shape: &[usize]) -> io::Result<()> {
+    let name = match element {
+        Element::F32 => "<f4",
+        Element::F64 => "<f8",
+        Element::I32 => "<i4",
+        Element::Bool => "|b1",
+    };
+    write_header(out, name, &shape.iter().map(|&length| length as u64).collect::<Vec<_>>())
+}
+
+/// Writes numbers as those of an array, or some of them.
+///
+/// # Errors
+/// Those of `out`.
+pub(crate) fn write_data(out: &mut dyn Write, data: &Data) -> io::Result<()> {
+    match data {
+        Data::F32(values) => write_numbers(out, values, f32::to_le_bytes),
+        Data::F64(values) => write_numbers(out, values, f64::to_le_bytes),
+        Data::I32(values) => write_numbers(out, values, i32::to_le_bytes),
+        Data::Bool(values) => write_numbers(out, values, |value| [u8::from(value != 0)]),
     }
 }
 

@@ -30,7 +30,7 @@ use stencilc_compiler::plan::Choices;
 use stencilc_compiler::program::{Staged, Step, Times};
 
 /// Steps of each outermost loop that are compared with the interpreter: not a multiple of those that a kernel computes.
-const COMPARED: usize = 13;
+pub(crate) const COMPARED: usize = 13;
 
 impl ProgramProblem {
     /// The same with this many times of each outermost loop, or as many as one can be done that computes fewer cells each time.

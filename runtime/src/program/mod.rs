@@ -26,7 +26,8 @@ use crate::driver::{Backend, Driver};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::moving;
-use crate::problem::{Problem, Request, element_of};
+use crate::problem::{Problem, Request, element_of, of_part};
+use crate::rows::Part;
 use std::sync::Arc;
 use stencilc_compiler::grid::Adjacency;
 use stencilc_compiler::ir::{FieldId, Handle, Program, VariableId};
@@ -78,7 +79,7 @@ impl ProgramProblem {
         let adjacency = outer.adjacency.clone();
         let (precision, grid) = (outer.precision, outer.grid);
         let staged = Staged::new(program, precision, contract, grid, adjacency.as_deref(), &outer.params)?;
-        check_memory(&staged)?;
+        check_memory(&staged, outer.part)?;
         outer.region = staged.computed.clone();
         let saying = moving::variables(&staged);
         let levels_said = (!saying.is_empty()).then(|| Arc::new(staged.clone()));
@@ -90,6 +91,7 @@ impl ProgramProblem {
             moving::check_variable(&staged, adjacency.as_deref(), variable, data)
                 .map_err(|error| moving::of_drawn(error, &outer.drawn, &staged.program.variables[variable].name))?;
         }
+        outer.keep_rows();
         Ok(Self { staged, outer: Arc::new(outer), adjacency, levels_said })
     }
 
@@ -128,7 +130,7 @@ impl ProgramProblem {
 }
 
 /// Refuses a program whose arrays with their halos this machine's memory does not hold.
-fn check_memory(staged: &Staged) -> Result<()> {
+fn check_memory(staged: &Staged, part: Option<Part>) -> Result<()> {
     let declared = staged.program.outer().map(|id| &staged.program.variables[id]);
     let bytes = declared.map(|own| {
         let shape = staged.grid.shape(own.place);
@@ -137,7 +139,7 @@ fn check_memory(staged: &Staged) -> Result<()> {
     });
     let (bytes, grid) = (bytes.fold(0, u128::saturating_add), staged.grid);
     let what = format!("the fields of grid {}, with their halos {grid}, take", staged.domain);
-    memory::check(bytes, &what, "give a smaller --grid, or --precision f32")
+    memory::check(of_part(bytes, part, grid), &what, "give a smaller --grid, or --precision f32")
 }
 
 /// What is wrong with the facade of a program: to whoever gives and takes, it is the program.

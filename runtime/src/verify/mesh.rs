@@ -54,6 +54,11 @@ impl Expected {
         Ok(Self { outputs: outputs.collect() })
     }
 
+    /// What its variables hold.
+    pub fn outputs(&self) -> impl Iterator<Item = (VariableId, &Data)> {
+        self.outputs.iter().map(|own| (own.variable, &own.data))
+    }
+
     /// Whether a comparison with it proves something.
     ///
     /// # Errors

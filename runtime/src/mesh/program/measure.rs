@@ -171,7 +171,7 @@ fn bytes_of(problem: &MeshProblem, call: &Call) -> [usize; 2] {
 }
 
 /// Steps of a program that are compared with the interpreter: not a multiple of how buffers rotate.
-const COMPARED: i32 = 7;
+pub(crate) const COMPARED: i32 = 7;
 
 /// What kernels are compared with: what the interpreter leaves of a stencil by itself, or of some steps of a program.
 pub struct Reference {

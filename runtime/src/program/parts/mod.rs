@@ -24,6 +24,7 @@ use crate::array::{Data, Element};
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
 use crate::peers::{Brought, PartsScript, Peer};
+use crate::rows::Slab;
 use messages::{Message, messages, neighbours};
 pub use rank::{Carried, Rank};
 use std::borrow::Cow;
@@ -119,12 +120,12 @@ impl Cut {
         place.horizontal.then(|| [staged.domain.ni, place.levels.count(staged.domain.nk)])
     }
 
-    /// A part's rows of the array of a variable, or all of one that has no rows.
+    /// A part's rows of the array of a variable, which may be those alone already; or all of one that has no rows.
     fn own_of<'a>(&self, variable: VariableId, part: usize, data: &'a Data) -> Cow<'a, Data> {
-        let nj = self.whole.staged.domain.nj;
-        match self.shape(variable) {
-            Some(shape) => Cow::Owned(rows_of(data, shape, nj, &self.rows[part])),
-            None => Cow::Borrowed(data),
+        let place = self.whole.staged.program.variables[variable].place;
+        match Slab::new(self.whole.staged.domain, place, self.rows[part].clone()) {
+            Some(own) if data.len() == own.whole() => Cow::Owned(own.of(data)),
+            Some(_) | None => Cow::Borrowed(data),
         }
     }
 
@@ -239,14 +240,6 @@ impl<B: Part> Parts<B> {
         self.exchanged.borrow_mut().clear();
         self.backends.iter().try_for_each(Peer::meet)
     }
-}
-
-/// The numbers of some rows of an array whose rows and levels have these lengths.
-fn rows_of(data: &Data, [ni, levels]: [usize; 2], nj: usize, rows: &Range<usize>) -> Data {
-    let mut own = Data::fresh(data.element(), ni * levels * rows.len());
-    let runs = (0..levels).map(|level| [(level * nj + rows.start) * ni, level * rows.len() * ni]);
-    data.copy_runs(&mut own, ni * rows.len(), runs);
-    own
 }
 
 impl<B: Part> Backend for Parts<B> {

@@ -111,7 +111,7 @@ impl<B: Carried> Backend for Rank<B> {
         let Some(shape) = self.cut.shape(variable) else { return Ok(own) };
         let element = own.element();
         let Some(parts) = self.ranks.collect(About::Variable(variable.index()), own.bytes())? else {
-            return Ok(self.script.fresh(variable));
+            return Ok(Data::fresh(element, 0));
         };
         let parts: Vec<Data> = parts.iter().map(|bytes| Data::of_bytes(element, bytes)).collect::<Result<_>>()?;
         let is_whole = |(part, rows): (&Data, &std::ops::Range<usize>)| part.len() == shape[0] * shape[1] * rows.len();
@@ -119,6 +119,14 @@ impl<B: Carried> Backend for Rank<B> {
             return Err(Error::check("a rank sends other rows than it has"));
         }
         Ok(self.cut.joined(shape, element, &parts))
+    }
+
+    fn fresh(&self, variable: VariableId) -> Result<B::Buffer> {
+        self.backend.fresh(variable)
+    }
+
+    fn own(&self, variable: VariableId, buffer: &B::Buffer) -> Result<Option<Data>> {
+        self.cut.shape(variable).map(|_| self.backend.read(variable, buffer)).transpose()
     }
 
     fn fill_halo(&self, variable: VariableId, buffer: &B::Buffer) -> Result<()> {

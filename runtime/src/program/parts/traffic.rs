@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::peers::PartsScript;
 use crate::problem::element_of;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use stencilc_compiler::ir::program::Side;
 use stencilc_compiler::ir::{Handle, VariableId};
@@ -32,6 +33,10 @@ pub struct Turn {
     pub exchanges: usize,
     /// How many steps it is; none of a program that repeats nothing, of which all is told.
     pub steps: u64,
+    /// The most bytes that come to a part.
+    pub to_a_part: usize,
+    /// The most bytes that come to a part from one other.
+    pub over_a_link: usize,
 }
 
 /// What each part brings in a turn of the outermost loop.
@@ -43,16 +48,29 @@ pub fn traffic(cut: &Cut) -> Result<Turn> {
     let brought = staged.is_shared_by_parts();
     let script = PartsScript { whole: Arc::clone(&cut.whole), brought: Rows(brought.clone()) };
     let messages = messages(staged, &cut.parts);
-    let of = |variable: VariableId, times: usize| {
+    let row_of = |variable: VariableId| {
         let own = &staged.program.variables[variable];
-        let row = staged.domain.ni * own.place.levels.count(staged.domain.nk);
+        let count = staged.domain.ni * own.place.levels.count(staged.domain.nk);
+        count * element_of(own.stored, staged.precision).bytes()
+    };
+    let of = |variable: VariableId, times: usize| {
         let counts = |side| messages.iter().filter(move |own| own.side == side && cut.brings(variable, own));
         let rows = Side::BOTH.map(|side| counts(side).map(|own| own.count).max().unwrap_or(0));
-        let bytes = rows.map(|rows| rows * row * element_of(own.stored, staged.precision).bytes());
-        Traffic { variable: own.name.clone(), times, rows, bytes }
+        let bytes = rows.map(|rows| rows * row_of(variable));
+        Traffic { variable: staged.program.variables[variable].name.clone(), times, rows, bytes }
     };
     let asked = asked(Arc::new(script))?;
     let (exchanges, all) = asked.exchanges(|own| brought[own.index()]);
+    let (mut parts, mut links): (BTreeMap<usize, usize>, BTreeMap<[usize; 2], usize>) = Default::default();
+    for &(variable, times) in &all {
+        for message in messages.iter().filter(|own| cut.brings(variable, own)) {
+            let bytes = times * message.count * row_of(variable);
+            *parts.entry(message.to).or_default() += bytes;
+            *links.entry([message.to, message.from]).or_default() += bytes;
+        }
+    }
+    let to_a_part = parts.into_values().max().unwrap_or(0);
+    let over_a_link = links.into_values().max().unwrap_or(0);
     let all = all.into_iter().map(|(variable, times)| of(variable, times)).filter(|own| own.rows != [0, 0]);
-    Ok(Turn { brought: all.collect(), exchanges, steps: asked.steps })
+    Ok(Turn { brought: all.collect(), exchanges, steps: asked.steps, to_a_part, over_a_link })
 }

@@ -15,6 +15,7 @@ mod cut;
 mod owners;
 mod rank;
 mod reach;
+mod share;
 #[cfg(test)]
 mod tests;
 mod tiles;
