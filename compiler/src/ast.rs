@@ -269,8 +269,10 @@ impl Within {
     }
 }
 
+/// Without comments, each blank once.
 fn in_one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let lines = text.lines().map(|line| line.split_once("//").map_or(line, |(line, _)| line));
+    lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
 }
 
 /// `zones nudging, interior`

@@ -75,6 +75,21 @@ fn calls_compute_parts_of_i_and_j() {
     assert!(wrong("o = copy(t) on i 0").contains("computes no column: along i it can compute 0..8"));
 }
 
+/// An edge that is not looked at, since a part is computed that is away from it, needs no rule.
+#[test]
+fn a_part_away_from_an_edge_needs_no_boundary_there() {
+    let text = |part: &str| {
+        format!(
+            "program own {{ in a; inout b; boundary b {{ i: periodic }}; b = both(a, b) on {part} }}
+             stencil both {{ in a, b; out r; r = a[i-1] + b[i-1] }}"
+        )
+    };
+    let domain = Grid::rows(8, 6, 3);
+    assert_eq!(staged(&text("i 1..ni"), domain).unwrap().computed_of(VariableId::new(1)).i, 0..8);
+    let wrong = staged(&text("i 0..3"), domain).unwrap_err();
+    assert!(wrong.contains("`a` is read beyond its low edge along `i` by `both on i 0..3`"), "{wrong}");
+}
+
 /// A stage that computes a part becomes one with no other, whatever is fused.
 #[test]
 fn calls_on_parts_are_not_fused() {

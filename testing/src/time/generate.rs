@@ -483,14 +483,20 @@ impl Generator {
             .map(|default| (default.is_none() || self.chance(60)).then(|| self.real_number()))
             .collect();
         let often = if self.kind == Kind::Circles { 12 } else { 35 };
-        let within = if self.chance(often) { self.within(!stencil.sweeps.is_empty()) } else { Vec::new() };
+        let within = if self.chance(often) {
+            // What sweeps goes through all levels; what writes at interfaces alone may go on behind the last one.
+            let mut written = stencil.fields.iter().filter(|(role, _)| role.is_written());
+            self.within(stencil.sweeps.is_empty() && written.any(|(_, shape)| !shape.interfaces))
+        } else {
+            Vec::new()
+        };
         Some(Action::Call { stencil: number, reads, params, targets, fresh, within })
     }
 
-    /// Where a call is computed; what sweeps goes through all levels.
-    fn within(&mut self, sweeps: bool) -> Vec<Within> {
+    /// Where a call is computed: on which columns, perhaps, and on which levels.
+    fn within(&mut self, levels: bool) -> Vec<Within> {
         let mut all = Vec::new();
-        for axis in 0..if sweeps { 2 } else { 3 } {
+        for axis in 0..if levels { 3 } else { 2 } {
             if !self.chance(45) {
                 continue;
             }
