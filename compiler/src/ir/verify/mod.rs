@@ -198,8 +198,7 @@ impl<'a> Checker<'a> {
         let there_are = match self.through {
             GridOrMesh::Grid => 0,
             GridOrMesh::SomeMesh => usize::MAX,
-            GridOrMesh::Mesh { from, over, .. } if from != over => 0,
-            GridOrMesh::Mesh { mesh, over, .. } => mesh.sets[over].zones.len(),
+            GridOrMesh::Mesh { mesh, from, .. } => mesh.sets[from].zones.len(),
         };
         let fits = zones.first <= zones.last && usize::from(zones.last) < there_are;
         ensure(fits, || format!("zones {} to {} of {there_are}", zones.first, zones.last))
