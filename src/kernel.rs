@@ -238,6 +238,13 @@ fn region(
     settings: BTreeMap<String, String>,
     levels_known: bool,
 ) -> Result<Region> {
+    if analysis::bounds::columns_depend_on_params(stencil) {
+        let name = &stencil.name;
+        return Err(Error::call(format!(
+            "parameters say which columns `{name}` computes, and a kernel for one grid knows those"
+        ))
+        .help("leave out --grid: a kernel for any grid finds them out"));
+    }
     let (params, _) = parameters(stencil, choices.precision, choices.contract, settings, levels_known)?;
     Ok(analysis::region(stencil, choices.precision, grid, adjacency, &params)?)
 }

@@ -19,6 +19,7 @@ mod moving_levels;
 mod moving_levels_on_grids;
 mod new;
 mod over_mesh;
+mod parts_of_axes;
 mod picture;
 mod print;
 mod processes;

@@ -5,6 +5,7 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::ir::Stored;
+use crate::ir::program::GridAxis;
 use crate::source::Span;
 use crate::text::FreeText;
 use std::collections::{BTreeMap, BTreeSet};
@@ -234,15 +235,17 @@ pub enum Statement {
     Boundary(Boundary),
     /// `sums by level`: sums are added in that order.
     SumsByLevel(Span),
-    /// Which levels are computed.
-    Levels(Levels),
+    /// Which part of an axis is computed.
+    Within(Within),
     /// Which elements of the set are computed.
     Zones(Zones),
 }
 
-/// `levels 1..nk`, or `level nk-1`
+/// `levels 1..nk`, `level nk-1`, or along i or j `i 2..ni-2`, `j 0`
 #[derive(Debug)]
-pub struct Levels {
+pub struct Within {
+    /// Along which axis.
+    pub axis: GridAxis,
     /// The first, or the only one.
     pub first: ExprId,
     /// The one after the last.
@@ -253,7 +256,7 @@ pub struct Levels {
     pub text: FreeText,
 }
 
-impl Levels {
+impl Within {
     /// How it is written, in one line.
     pub fn line(&self) -> String {
         in_one_line(self.text.as_told())
@@ -266,8 +269,10 @@ impl Levels {
     }
 }
 
+/// Without comments, each blank once.
 fn in_one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let lines = text.lines().map(|line| line.split_once("//").map_or(line, |(line, _)| line));
+    lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
 }
 
 /// `zones nudging, interior`
@@ -279,13 +284,13 @@ pub struct Zones {
     pub span: Span,
 }
 
-/// `on nudging, interior, levels 3..nk`
+/// `on nudging, interior, levels 3..nk`, `on i 0..3, levels 1..nk`
 #[derive(Debug)]
 pub struct Where {
     /// The zones; all elements if none is named.
     pub zones: Vec<Name>,
-    /// The levels, if they are said.
-    pub levels: Option<Levels>,
+    /// What is said of axes, at most once of each.
+    pub within: Vec<Within>,
     /// The whole of it.
     pub span: Span,
 }

@@ -1,7 +1,7 @@
 //! Everything that there is to tell about a stencil, as data: what `--json` prints, and the text is written from.
 
 use super::kernels::CostFacts;
-use super::level_facts::LevelFacts;
+use super::level_facts::{LevelFacts, Said};
 use super::walks::WalkFacts;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +18,7 @@ use stencilc_compiler::cells::lookups::{Work, work};
 use stencilc_compiler::cuda;
 use stencilc_compiler::diagnostic::Refusal;
 use stencilc_compiler::grid::{Grid, Region};
+use stencilc_compiler::ir::program::GridAxis;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{DefId, Field, FieldId, Handle, Offset, Origin, Precision, Stencil};
 use stencilc_compiler::plan::{Choices, Plan};
@@ -63,6 +64,9 @@ pub struct Explanation {
     #[serde(skip)]
     pub columns: BTreeSet<Offset>,
     pub levels: LevelFacts,
+    /// Where the stencil says which part of i and j it computes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns_said: Vec<Said>,
     /// What cells need, by their level.
     pub work: Vec<WorkFacts>,
     /// Definitions, with what is computed of them on the levels that need most of them.
@@ -276,6 +280,7 @@ impl Explanation {
             fields,
             params: param_facts(subject, precision),
             halo: Halo { i: (reach.low.i, reach.high.i), j: (reach.low.j, reach.high.j) },
+            columns_said: GridAxis::ACROSS.into_iter().filter_map(|axis| Said::of(subject, axis)).collect(),
             levels: LevelFacts::new(subject, nk, &classes),
             work: work_of_levels,
             values: value_facts(stencil, &column),

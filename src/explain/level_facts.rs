@@ -6,7 +6,8 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use stencilc_compiler::analysis::reached::{Class, Guard, LevelRead};
-use stencilc_compiler::ir::FieldId;
+use stencilc_compiler::ir::program::GridAxis;
+use stencilc_compiler::ir::{Bound, FieldId};
 
 /// What there is to tell about levels.
 #[derive(Serialize)]
@@ -20,12 +21,20 @@ pub struct LevelFacts {
     pub reads: Vec<ShiftedRead>,
 }
 
-/// Which levels a stencil says that it computes.
+/// Which part of an axis a stencil says that it computes.
 #[derive(Serialize)]
 pub struct Said {
     pub text: String,
     /// Where it is written.
     pub line: Line,
+}
+
+impl Said {
+    /// Of a stencil along an axis, if it says any.
+    pub fn of(subject: &Explained, axis: GridAxis) -> Option<Self> {
+        let &Bound { span, .. } = subject.stencil.bounds(axis).next()?;
+        Some(Self { text: subject.source.slice(span).to_owned(), line: Line::of(subject.source, span) })
+    }
 }
 
 /// Levels that are not computed, since a read would leave the grid.
@@ -122,10 +131,7 @@ impl LevelFacts {
             guards: found.guards(subject),
             levels: merged(found.levels),
         };
-        let said = subject.stencil.levels.as_ref().map(|levels| {
-            let span = levels.span_of(levels.root());
-            Said { text: subject.source.slice(span).to_owned(), line: Line::of(subject.source, span) }
-        });
+        let said = Said::of(subject, GridAxis::K);
         let (left_out, reads) = (left_out.into_iter().map(missing), reads.into_iter().map(shifted));
         Self { said, left_out: left_out.collect(), reads: reads.collect() }
     }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use stencilc_compiler::analysis::footprint::Footprint;
 use stencilc_compiler::analysis::levels::leaves_levels;
 use stencilc_compiler::ir::mesh::How;
+use stencilc_compiler::ir::program::GridAxis;
 use stencilc_compiler::ir::{Direction, FieldId, Levels, MeshStencil, Path, Precision};
 use stencilc_compiler::mesh::Group;
 use stencilc_runtime::mesh::program::kernels::{Renumbered, Works};
@@ -136,7 +137,7 @@ impl Explanation {
             precision: args.precision,
             over: format!("{}.{}", own.mesh.name, own.mesh.sets[own.set()].name),
             zones: own.stencil.zones.map(|zones| own.mesh.zone_names(own.set(), zones)),
-            says_levels: own.stencil.levels.is_some(),
+            says_levels: own.stencil.says(GridAxis::K),
             sweeps: own.stencil.sweeps.iter().map(|(_, sweep)| sweep.direction).collect(),
             leaves_levels: own.mesh.levels && leaves_levels(&own.stencil),
             fields: own.stencil.own_fields().map(|(id, _)| field(&own, id, &looks, args.precision)).collect(),

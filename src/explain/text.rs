@@ -135,6 +135,9 @@ fn computed(explained: &Explanation) -> String {
         let sides = sides.iter().filter(|(by, _)| *by > 0).map(|(by, side)| format!("{by} at the {side}"));
         text.push_str(&format!("  columns left out: {}\n", sides.collect::<Vec<_>>().join(", ")));
     }
+    for said in &explained.columns_said {
+        text.push_str(&format!("  of these columns alone: `{}`, line {}\n", said.text, said.line));
+    }
     if let Some(said) = &explained.levels.said {
         text.push_str(&format!("  of these levels alone: `{}`, line {}\n", said.text, said.line));
     }

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use stencilc_compiler::analysis::levels::Known;
 use stencilc_compiler::analysis::reached::classes;
 use stencilc_compiler::analysis::reuse::evaluate;
-use stencilc_compiler::analysis::{self, levels};
+use stencilc_compiler::analysis::{self, bounds, levels};
 use stencilc_compiler::grid::{Adjacency, Form, Region};
 use stencilc_compiler::ir::Stencil;
 use stencilc_compiler::ir::scalar::Value;
@@ -193,7 +193,7 @@ impl Text {
         let subject = case.subject();
         let contract = case.rows.iter().find_map(|(_, row)| row.kernel.choices.as_ref()).is_none_or(|own| own.contract);
         let stencil = plan::prepare(self.stencil(subject).ok()?, subject.precision, contract);
-        let depends = levels::depend_on_params(&stencil);
+        let depends = levels::depend_on_params(&stencil) || bounds::columns_depend_on_params(&stencil);
         let names = stencil.params.iter().map(|(_, param)| param.name.clone());
         let sets = Some(if depends { names.collect() } else { Vec::new() });
         let (params, _) =

@@ -5,6 +5,7 @@ use stencilc_compiler::ast::{
     Block, Constant, Expr, ExprId, Fields, File, Function, Infix, Item, Params, PlaceOn, Prefix, Range, Statement,
     Typed,
 };
+use stencilc_compiler::ir::program::GridAxis;
 
 /// How often each construct was met, by its name.
 #[derive(Debug, Default)]
@@ -74,10 +75,15 @@ impl Constructs {
             Statement::Reduce(_) => self.meet("reduce"),
             Statement::SumsByLevel(_) => self.meet("sums by level"),
             Statement::Zones(_) => self.meet("zones"),
-            Statement::Levels(levels) => {
-                self.meet(if levels.end.is_some() { "levels" } else { "level" });
-                self.expr(file, levels.first);
-                levels.end.into_iter().for_each(|end| self.expr(file, end));
+            Statement::Within(within) => {
+                self.meet(match (within.axis, within.end) {
+                    (GridAxis::K, Some(_)) => "levels",
+                    (GridAxis::K, None) => "level",
+                    (GridAxis::I, _) => "part of i",
+                    (GridAxis::J, _) => "part of j",
+                });
+                self.expr(file, within.first);
+                within.end.into_iter().for_each(|end| self.expr(file, end));
             }
         }
     }
@@ -134,7 +140,7 @@ impl Constructs {
             Expr::Real(_) => self.meet("real number"),
             Expr::Int(_) => self.meet("whole number"),
             Expr::Truth(_) => self.meet("truth value"),
-            Expr::Name(name) if ["k", "nk", "pi"].contains(&name.as_str()) => self.meet(name.as_str()),
+            Expr::Name(name) if ["k", "nk", "ni", "nj", "pi"].contains(&name.as_str()) => self.meet(name.as_str()),
             Expr::Name(_) => self.meet("name"),
             Expr::Prefix(op, inner) => {
                 self.meet(if *op == Prefix::Negate { "-a" } else { "!a" });
@@ -177,7 +183,7 @@ impl Constructs {
                         | Statement::Repeat(_)
                         | Statement::Boundary(_)
                         | Statement::Reduce(_)
-                        | Statement::Levels(_)
+                        | Statement::Within(_)
                         | Statement::Zones(_)
                         | Statement::SumsByLevel(_) => false,
                     }),

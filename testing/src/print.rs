@@ -144,8 +144,10 @@ impl Display for Statement {
             Statement::Let(name, Some(typed), value) => write!(f, "let {name}: {typed} = {value}"),
             Statement::Assign(name, value) => write!(f, "{name} = {value}"),
             Statement::SumsByLevel => f.write_str("sums by level"),
-            Statement::Levels(first, Some(end)) => write!(f, "levels {first}..{end}"),
-            Statement::Levels(only, None) => write!(f, "level {only}"),
+            Statement::Within('k', first, Some(end)) => write!(f, "levels {first}..{end}"),
+            Statement::Within('k', only, None) => write!(f, "level {only}"),
+            Statement::Within(axis, first, Some(end)) => write!(f, "{axis} {first}..{end}"),
+            Statement::Within(axis, only, None) => write!(f, "{axis} {only}"),
         }
     }
 }
@@ -154,7 +156,7 @@ impl Display for Program {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let is_named = |own: &Statement| match own {
             Statement::Field { typed, .. } | Statement::Let(_, typed, _) => *typed == Some(NAMED),
-            Statement::Declare(_) | Statement::Assign(..) | Statement::SumsByLevel | Statement::Levels(..) => false,
+            Statement::Declare(_) | Statement::Assign(..) | Statement::SumsByLevel | Statement::Within(..) => false,
         };
         if self.statements.iter().any(is_named) {
             writeln!(f, "type {NAMED} = f32")?;

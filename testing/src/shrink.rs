@@ -88,7 +88,7 @@ fn smaller_programs(program: &Program) -> Vec<Program> {
                     true
                 }
                 Statement::Field { .. } | Statement::Declare(_) | Statement::Let(..) | Statement::Assign(..) => true,
-                Statement::SumsByLevel | Statement::Levels(..) => true,
+                Statement::SumsByLevel | Statement::Within(..) => true,
             });
         }
         smaller.push(own);
@@ -111,7 +111,7 @@ fn smaller_programs(program: &Program) -> Vec<Program> {
         .filter_map(|statement| match statement {
             Statement::Field { role: "in" | "inout", names, .. } => names.first(),
             Statement::Field { .. } | Statement::Declare(_) | Statement::Let(..) | Statement::Assign(..) => None,
-            Statement::SumsByLevel | Statement::Levels(..) => None,
+            Statement::SumsByLevel | Statement::Within(..) => None,
         })
         .take(2)
         .collect();
@@ -159,7 +159,7 @@ fn at(program: &mut Program, index: usize, change: impl FnOnce(&mut Expr)) {
 
 fn plainer_statements(statement: &Statement) -> Vec<Statement> {
     match statement {
-        Statement::SumsByLevel | Statement::Levels(..) => Vec::new(),
+        Statement::SumsByLevel | Statement::Within(..) => Vec::new(),
         Statement::Field { role, names, typed, place, range } => {
             let mut plainer = Vec::new();
             let field = |names: &[String], typed, place, range: &Option<(Expr, Expr)>| Statement::Field {

@@ -67,8 +67,8 @@ pub enum Statement {
     Assign(String, Expr),
     /// `sums by level`
     SumsByLevel,
-    /// `levels 1..nk`, or `level nk-1`
-    Levels(&'static str, Option<&'static str>),
+    /// `levels 1..nk`, or `level nk-1`; `i 1..ni`, `j 0` along the other axes.
+    Within(char, &'static str, Option<&'static str>),
 }
 
 /// `{ let s = a + b; s / 2 }`
@@ -236,7 +236,7 @@ impl Program {
                 Statement::Field { range, .. } => all.extend(range.iter_mut().flat_map(|(low, high)| [low, high])),
                 Statement::Declare(declaration) => all.extend(declaration.children_mut()),
                 Statement::Let(.., value) | Statement::Assign(_, value) => all.push(value),
-                Statement::SumsByLevel | Statement::Levels(..) => {}
+                Statement::SumsByLevel | Statement::Within(..) => {}
             }
         }
         all

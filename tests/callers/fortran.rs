@@ -208,3 +208,28 @@ fn every_kind_of_field_and_parameter_arrives() {
         call("total.stn", Some(SWEEPS), &lowered("total", SWEEPS)[0], precision, &[]);
     }
 }
+
+/// Numbers of the call say where it is computed, and all else stays as it is.
+const PARTS: &str = "\
+stencil strip {
+    in a, b
+    out r, q
+    param wall: int = 4
+    i wall - 1..ni - wall
+    j 2..nj
+    levels 1..nk - 1
+    r = a[i-1] + b[j+1]
+    q = 2 * a
+}
+stencil edge { inout s; param last: int = 2; j nj - last; s = s[i-1] + 1 }
+";
+
+#[test]
+fn parts_of_a_grid_are_computed() {
+    if !is_there("gfortran", "gfortran") {
+        return;
+    }
+    for stencil in lowered("parts", PARTS) {
+        call("parts.stn", Some(PARTS), &stencil, Precision::F64, &[]);
+    }
+}

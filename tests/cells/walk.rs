@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use stencilc_compiler::grid::Adjacency;
+use stencilc_compiler::ir::program::GridAxis;
 use stencilc_compiler::ir::scalar::{Value, apply};
 use stencilc_compiler::ir::{Axis, Body, DefId, Handle, Kind, Levels, Node, NodeId, Path, Precision, Stencil, varying};
 use stencilc_runtime::Data;
@@ -69,7 +70,7 @@ impl Walker<'_> {
         match &body[node] {
             Node::Param(param) => self.params[param.index()].rounded(self.precision),
             Node::Level => Value::Int(level as i32),
-            Node::LevelCount => Value::Int(self.nk as i32),
+            Node::Count(GridAxis::K) => Value::Int(self.nk as i32),
             Node::Read { field, path, by, .. } => {
                 let more = by.map_or(0, |by| i64::from(self.value(body, by, cell, level).int()));
                 let declared = &self.stencil.fields[*field];

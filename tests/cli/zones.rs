@@ -146,3 +146,74 @@ fn numbers_of_zones_are_looked_at() {
         assert!(found.contains(told) && found.contains("the zones are 0 lateral, 1 nudging, 2 interior"), "{found}");
     }
 }
+
+/// Zones of neighbours, and of elements of other sets.
+const NEIGHBOURS: &str = "\
+mesh tri {
+    set edge, cell
+    map edge.cells -> cell[2] missing skip
+    map cell.edges -> edge[3] missing value(0)
+    zone lateral, nudging, interior on cell
+    zone rim, inner on edge
+    levels k
+}
+stencil border over tri.edge {
+    in  t on cell
+    out f
+    zones inner
+    f = if present(cells.0) && in_zone(lateral)[cells.0] { t[cells.0] } else { -1 }
+}
+stencil around over tri.cell {
+    in  u on edge
+    out r
+    let own on edge = if in_zone(inner) { u } else { 0 }
+    let first = if in_zone(rim)[edges.0] { 100 } else { 0 }
+    r = first + sum(e in edges) { if in_zone(rim)[e] { 10 * u[e] } else { own[e] } }
+}
+stencil beside over tri.cell {
+    in  t
+    out r
+    zones nudging
+    r = if present(edges.1.cells.0) && in_zone(interior, lateral)[edges.1.cells.0] { t[edges.1.cells.0] } else { 2 * t }
+}
+program both over tri {
+    in  u on edge
+    out r, s on cell
+    out f on edge
+    r = around(u)
+    s = beside(r)
+    f = border(r)
+}
+test \"all edges are of the rim\" {
+    mesh triangles(4, 3)
+    levels(2)
+    zone cell = if i < 7 { 0 } else { 2 }
+    zone edge = 0
+    around { u = 1 }
+    let edges_that_are = sum(e in edges) { if present(e) { 10 } else { 0 } }
+    expect r == edges_that_are + (if present(edges.0) { 100 } else { 0 })
+}
+test \"cells on one side\" {
+    mesh triangles(4, 3)
+    levels(2)
+    zone cell = if i < 7 { 0 } else { 2 }
+    zone edge = 1
+    border { t = i }
+    expect f == -1 || f < 7
+}
+";
+
+#[test]
+fn zones_of_neighbours_are_asked_for() {
+    let folder = folder();
+    fs::write(folder.path("beside.stn"), NEIGHBOURS).unwrap();
+    folder.done("check --strict beside.stn");
+    folder.done("test beside.stn");
+    folder.done("verify beside.stn --mesh tri.npz --levels 3 --device emulate");
+    folder.done("verify beside.stn --program both --mesh tri.npz --levels 3 --device emulate");
+    let run = "run beside.stn --program both --mesh tri.npz --levels 3 --draw --device cpu";
+    folder.done(&format!("{run} --out s=one.npy"));
+    folder.done(&format!("{run} --gpus 2 --out s=two.npy"));
+    let [one, two] = ["one.npy", "two.npy"].map(|name| fs::read(folder.path(name)).unwrap());
+    assert_eq!(one, two);
+}

@@ -5,6 +5,7 @@
 //! `nk`. Parameters, and conditions that read fields, are not.
 
 use crate::diagnostic::Diagnostic;
+use crate::ir::program::GridAxis;
 use crate::ir::{Binary, Body, DefId, Handle, Kind, Levels, Node, NodeId, Path, Relation, Stencil};
 use crate::ir::{known_defs, known_nodes};
 use crate::source::Span;
@@ -13,7 +14,7 @@ use std::collections::{BTreeMap, HashSet};
 /// Warnings about the guards of `stencil`.
 pub fn guards(stencil: &Stencil) -> Vec<Diagnostic> {
     // What is true on all levels of a grid need not be so on those that are said, or on the last interface.
-    if stencil.levels.is_some() {
+    if stencil.says(GridAxis::K) {
         return Vec::new();
     }
     let forms = Forms::new(stencil);
@@ -100,7 +101,7 @@ fn linear(body: &Body, defs: &[Option<Linear>]) -> Vec<Option<Linear>> {
             Node::Int(x) => Some(Linear::constant(i64::from(*x))),
             Node::Real(x) if x.fract() == 0.0 && x.abs() <= LARGEST as f64 => Some(Linear::constant(*x as i64)),
             Node::Level => Some(Linear { k: 1, nk: 0, c: 0 }),
-            Node::LevelCount => Some(Linear { k: 0, nk: 1, c: 0 }),
+            Node::Count(GridAxis::K) => Some(Linear { k: 0, nk: 1, c: 0 }),
             Node::Use { def, path } => defs[def.index()].map(|form| form.moved(path.levels())),
             Node::ToReal(a) => form(a),
             Node::Negate(a) => form(a).map(|a| a.times(-1)),

@@ -5,14 +5,16 @@
 //! (`Rules::inside`) and are read by two [`Judge`]s: one decides a given level, the other (in `cuda::levels`) writes the
 //! decision down as C++, for kernels that are built before the grid is known.
 
+use super::bounds;
 use super::reached::leaving;
 use super::runs::runs;
 use crate::depth::needed_first;
 use crate::diagnostic::Refusal;
+use crate::grid::{Form, Grid};
+use crate::ir::program::GridAxis;
 use crate::ir::scalar::{Value, apply};
 use crate::ir::{
-    Body, Bounding, DefId, FieldId, Handle, LevelBound, Levels, Node, NodeId, Path, Precision, Stencil, known_defs,
-    known_nodes,
+    Body, Bound, DefId, FieldId, Handle, Levels, Node, NodeId, Path, Precision, Stencil, known_defs, known_nodes,
 };
 use std::collections::HashMap;
 use std::ops::Range;
@@ -25,7 +27,7 @@ pub fn leaves_levels(stencil: &Stencil) -> bool {
     // Of interfaces there is one more than of levels.
     let mut written = stencil.own_fields().filter(|(_, field)| field.role.is_written());
     let is_below = written.any(|(_, field)| field.place.levels == Levels::Interfaces);
-    stencil.levels.is_some() || is_below || stencil.bodies().any(shifts)
+    stencil.says(GridAxis::K) || is_below || stencil.bodies().any(shifts)
 }
 
 /// Decides, or writes down, truths about one level.
@@ -42,6 +44,8 @@ pub trait Judge {
     fn not(&mut self, a: &Self::Truth) -> Self::Truth;
     /// Whether the level `shift` away exists in a field, which has these levels.
     fn exists(&mut self, field: FieldId, shift: i32, levels: Levels) -> Self::Truth;
+    /// Whether the level lies on the right side of a bound of levels.
+    fn bound(&mut self, bound: &Bound) -> Self::Truth;
     /// The value of a known condition, `shift` levels away.
     fn condition(&mut self, body: &Body, node: NodeId, shift: i32) -> Self::Truth;
     /// Called with what was found out about a definition, which may be asked for again.
@@ -72,10 +76,11 @@ impl<'a, J: Judge> Rules<'a, J> {
     /// Whether every output can be computed, and is.
     pub fn computed(&mut self) -> J::Truth {
         let stencil = self.stencil;
-        let wanted = match &stencil.levels {
-            Some(levels) => self.judge.condition(levels, levels.root(), 0),
-            None => self.judge.constant(true),
-        };
+        let all = self.judge.constant(true);
+        let wanted = stencil.bounds(GridAxis::K).fold(all, |all, bound| {
+            let own = self.judge.bound(bound);
+            self.judge.and(&all, &own)
+        });
         stencil.outputs().fold(wanted, |all, body| {
             let inside = self.inside(body, 0);
             self.judge.and(&all, &inside)
@@ -251,6 +256,9 @@ impl Judge for Dependence {
         let always = shift == 0 || shift == 1 && levels == Levels::Interfaces;
         if always { Depends::Never(true) } else { Depends::On { params: false } }
     }
+    fn bound(&mut self, bound: &Bound) -> Depends {
+        Depends::On { params: bound.body.any(&self.with_params, is_param) }
+    }
     fn condition(&mut self, body: &Body, node: NodeId, _: i32) -> Depends {
         Depends::On { params: body.rooted(node).any(&self.with_params, is_param) }
     }
@@ -262,6 +270,8 @@ pub struct Known<'a> {
     defs: Vec<bool>,
     precision: Precision,
     nk: usize,
+    /// How many columns there are along i and j, where they stand in rows, and that is known.
+    columns: Option<[usize; 2]>,
     params: &'a [Value],
     /// Values of definitions found so far, so that a chain of them costs its length.
     found: Mutex<Found>,
@@ -270,7 +280,21 @@ pub struct Known<'a> {
 impl<'a> Known<'a> {
     /// For a grid of `nk` levels and one value a parameter.
     pub fn new(stencil: &'a Stencil, precision: Precision, nk: usize, params: &'a [Value]) -> Self {
-        Self { stencil, defs: known_defs(stencil), precision, nk, params, found: Mutex::default() }
+        Self { stencil, defs: known_defs(stencil), precision, nk, columns: None, params, found: Mutex::default() }
+    }
+
+    /// The same on a grid, whose columns bounds may count.
+    pub fn on(self, grid: Grid) -> Self {
+        Self { columns: (grid.form == Form::Rows).then_some([grid.ni, grid.nj]), ..self }
+    }
+
+    /// How many cells there are along an axis, if that is known.
+    pub(super) fn extent(&self, axis: GridAxis) -> Option<usize> {
+        match axis {
+            GridAxis::I => self.columns.map(|[ni, _]| ni),
+            GridAxis::J => self.columns.map(|[_, nj]| nj),
+            GridAxis::K => Some(self.nk),
+        }
     }
 
     /// Of which stencil.
@@ -341,7 +365,7 @@ impl Known<'_> {
             Node::Read { .. } => None,
             Node::Param(param) => Some(self.params[param.index()].rounded(self.precision)),
             Node::Level => Some(Value::Int(level as i32)),
-            Node::LevelCount => Some(Value::Int(self.nk as i32)),
+            Node::Count(axis) => self.extent(*axis).map(|count| Value::Int(count as i32)),
             Node::Use { def, path } if self.defs[def.index()] => found[&(*def, level + i64::from(path.levels()))],
             Node::Use { .. } => None,
             Node::And(a, b) | Node::Or(a, b) => {
@@ -388,6 +412,9 @@ impl Judge for AtLevel<'_> {
         let there = self.there.map_or(&all, |there| &there[field.index()]);
         (there.start as i64..there.end as i64).contains(&level)
     }
+    fn bound(&mut self, bound: &Bound) -> bool {
+        bounds::number(self.known, bound).is_some_and(|number| bound.is.holds(self.level, number))
+    }
     fn condition(&mut self, body: &Body, node: NodeId, shift: i32) -> bool {
         let (place, level) = (std::ptr::from_ref(body), self.level + i64::from(shift));
         let values = match self.last.take() {
@@ -410,7 +437,7 @@ pub fn readable(known: &Known, levels: Range<usize>, there: Option<&[Range<usize
 
 /// Whether a stencil may go on to the last interface, behind the last level: it says which levels it computes, and writes at interfaces alone.
 pub fn goes_on(stencil: &Stencil) -> bool {
-    stencil.levels.is_some() && may_go_on(stencil)
+    stencil.says(GridAxis::K) && may_go_on(stencil)
 }
 
 /// Whether a stencil may go on to the last interface once it says which levels it computes.
@@ -429,52 +456,20 @@ pub fn gap(levels: &[usize]) -> Option<usize> {
     levels.windows(2).find(|pair| pair[1] != pair[0] + 1).map(|pair| pair[0] + 1)
 }
 
-/// Refuses bounds of the levels of a call that are none of the levels that there are.
-///
-/// # Errors
-/// One lies outside.
-pub fn check_bounds(stencil: &Stencil, precision: Precision, nk: usize, params: &[Value]) -> Result<(), Refusal> {
-    let Some(part) = &stencil.part else { return Ok(()) };
-    let known = Known::new(stencil, precision, nk, params);
-    let (count, what) = if may_go_on(stencil) { (nk + 1, "interfaces") } else { (nk, "levels") };
-    for LevelBound { is, text, body } in &part.bounds {
-        let Some(Value::Int(level)) = known.values(body, 0).pop().flatten() else { continue };
-        // Where levels begin or end there need be none.
-        let last = if *is == Bounding::Only { count.saturating_sub(1) } else { count };
-        if usize::try_from(level).is_ok_and(|level| level <= last) {
-            continue;
-        }
-        let says = match is {
-            Bounding::Only => "is computed on",
-            Bounding::First => "begins at",
-            Bounding::End => "ends before",
-        };
-        let (name, text) = (stencil.told(), text.as_told());
-        let number = if text == level.to_string() { text.to_owned() } else { format!("{level}, which is `{text}`") };
-        return Err(Refusal::new(format!("`{name}` {says} level {number}, and there are {count} {what}"))
-            .help(format!("levels are counted from 0: give 0 to {last}, or `nk` and what is taken from it")));
-    }
-    Ok(())
-}
-
 /// The levels that `stencil` computes.
 ///
 /// # Errors
 /// No level can be computed, or the levels that can have a gap.
 pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Value]) -> Result<Range<usize>, Refusal> {
-    check_bounds(stencil, precision, nk, params)?;
     let known = Known::new(stencil, precision, nk, params);
+    bounds::check(&known, GridAxis::K)?;
     let levels = readable(&known, candidates(stencil, 0..nk), None);
     let refused = |what: &str, help: &str| {
         let leaving = leaving(stencil, &known, nk);
         Err(Refusal::new(format!("stencil `{}` {what} {nk} levels: {leaving}", stencil.told())).help(help))
     };
     let (Some(&first), Some(&last)) = (levels.first(), levels.last()) else {
-        let is_said = |level: usize| {
-            let said = |levels: &Body| known.values(levels, level as i64).pop().flatten() == Some(Value::Bool(true));
-            stencil.levels.as_ref().is_none_or(said)
-        };
-        if !candidates(stencil, 0..nk).any(is_said) {
+        if bounds::within(&known, GridAxis::K, candidates(stencil, 0..nk)).is_empty() {
             let help = match &stencil.part {
                 None => "levels are counted from 0: look at its `levels`, and at the parameters in them",
                 Some(_) => "levels are counted from 0: look at those of the call, and at `levels` in the stencil",

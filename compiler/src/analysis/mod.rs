@@ -1,5 +1,6 @@
 //! What can be read off a stencil: pure functions from the IR to a table.
 
+pub mod bounds;
 pub mod columns;
 pub mod cost;
 pub mod extents;
@@ -30,7 +31,7 @@ pub const LEVELS: usize = 1 << 20;
 ///
 /// # Errors
 /// The grid is smaller than the stencil's reach, no column has all the neighbours that are read, no level can be computed,
-/// or the levels have a gap.
+/// or the levels have a gap; what it says of where it is computed lies outside the grid, or leaves nothing.
 pub fn region(
     stencil: &Stencil,
     precision: Precision,
@@ -43,10 +44,12 @@ pub fn region(
             .help("lay the long axis along i"));
     }
     let columns = columns_of(stencil, grid, adjacency)?;
+    let known = levels::Known::new(stencil, precision, grid.nk, params).on(grid);
+    let columns = bounds::columns(&known, grid, columns)?;
     Ok(Region { k: levels::computed(stencil, precision, grid.nk, params)?, ..columns })
 }
 
-/// The columns that `stencil` computes on `grid`, with all levels.
+/// The columns that `stencil` can compute on `grid`, whatever it says of them, with all levels.
 ///
 /// # Errors
 /// The grid is smaller than the stencil's reach, or no column has all the neighbours that are read.

@@ -3,8 +3,10 @@
 //! What changes from level to level is whether comparisons of `k` hold and whether reads leave their field. Where the first
 //! compare `k`, shifted by a number, with a number, both are known without looking at each level.
 
+use super::bounds;
 use super::levels::{Known, knowable_nodes};
 use crate::ir::known_defs;
+use crate::ir::program::GridAxis;
 use crate::ir::scalar::Value;
 use crate::ir::{Binary, Body, Handle, Kind, Levels, Node, NodeId, Path};
 use std::collections::BTreeSet;
@@ -72,9 +74,13 @@ impl<'a, 'b> Finder<'a, 'b> {
     fn points(&self, there: Option<&[Range<usize>]>) -> Option<BTreeSet<i64>> {
         let (stencil, mut points) = (self.known.stencil(), Some(BTreeSet::new()));
         let then = |shift: &i32, path: &Path| shift.saturating_add(path.levels());
-        stencil.at_places(stencil.outputs().chain(&stencil.levels), 0, then, |_, body, &shift| {
+        stencil.at_places(stencil.outputs(), 0, then, |_, body, &shift| {
             points = points.take().and_then(|points| self.points_of(body, i64::from(shift), there, points));
         });
+        for bound in stencil.bounds(GridAxis::K) {
+            let point = bounds::number(self.known, bound).filter(|point| point.abs() < FAR)?;
+            points.as_mut()?.extend([point, point + 1]);
+        }
         points
     }
 

@@ -3,6 +3,7 @@
 use super::checked::{self, Site};
 use super::{Ahead, Elements, Frame};
 use crate::access::Cell;
+use crate::ir::program::GridAxis;
 use crate::ir::{Body, DefId, FieldId, Handle, Levels, Node, NodeId, Path, Relation, Role, Store};
 use crate::kernel::build::{BlockKey, Builder, Computing, Making, Term};
 use crate::kernel::scalar::Scalar;
@@ -340,7 +341,7 @@ impl<'a> Writer<'a> {
         match &body[id] {
             Node::Param(param) => frame.params[param],
             Node::Level => self.own.term(self.cell.k.plus(at.levels())),
-            Node::LevelCount => frame.sizes.level_count,
+            Node::Count(GridAxis::K) => frame.sizes.level_count,
             Node::Read { field, path, by, .. } => {
                 let at = frame.plan.path_classes.join(at, path);
                 match by {

@@ -3,12 +3,14 @@
 use super::prelude::Helpers;
 use super::{Kernel, Parameter, levels, render, values};
 use crate::access::LevelsPerThread;
+use crate::analysis::bounds::columns_depend_on_params;
 use crate::analysis::extents::{Extents, extents};
 use crate::analysis::levels::{depend_on_params, goes_on};
 use crate::cells;
 use crate::diagnostic::Refusal;
 use crate::grid::{Form, Grid};
-use crate::ir::{Binary, Kind, Node, Path};
+use crate::ir::program::GridAxis;
+use crate::ir::{Binary, Bound, Bounding, Kind, Node, Path};
 use crate::kernel::{Meaning, Size, Type};
 use crate::names::{Identifier, Names, path_name};
 use crate::plan::{KnownGrid, Plan};
@@ -58,6 +60,8 @@ pub(super) struct Host<'a> {
     kernel: &'a Kernel,
     /// What members of the struct of arguments that are not the user's are called.
     own: BTreeMap<&'static str, Identifier>,
+    /// What the functions are called that say where what is computed begins and ends along i and j.
+    within: Vec<Identifier>,
 }
 
 #[derive(Serialize)]
@@ -81,6 +85,8 @@ pub(super) struct HostTexts {
     places: Option<Table>,
     /// What finds a column's place: its parameters, when there is no such column, and its number.
     column: [String; 3],
+    /// Functions that say where what is computed begins and ends along i and j.
+    within: Vec<WithinText>,
     level_parameters: String,
     level_lines: Vec<String>,
     level_arguments: String,
@@ -101,9 +107,26 @@ pub(super) struct HostTexts {
     pub(super) is_on_cpu: bool,
 }
 
+/// A function that says where what is computed begins or ends along i or j.
+#[derive(Serialize)]
+struct WithinText {
+    name: Identifier,
+    doc: Comment,
+    parameters: String,
+    lines: Vec<String>,
+}
+
 /// The functions of the prelude that the launcher needs.
 pub(super) fn helpers(plan: &Plan) -> Helpers {
-    levels::write(&plan.stencil, plan.choices.precision).helpers
+    let precision = plan.choices.precision;
+    let bounds = of_columns(plan).map(|bound| levels::write_bound(&plan.stencil, precision, bound).helpers);
+    bounds.flatten().chain(levels::write(&plan.stencil, precision).helpers).collect()
+}
+
+/// The bounds along i and j that a launcher looks at: those of a plan for any grid.
+fn of_columns(plan: &Plan) -> impl Iterator<Item = &Bound> {
+    let is_any = plan.known_grid.is_none();
+    GridAxis::ACROSS.into_iter().flat_map(|axis| plan.stencil.bounds(axis)).filter(move |_| is_any)
 }
 
 /// A kernel's source with its launcher, and the header.
@@ -150,7 +173,11 @@ impl<'a> Host<'a> {
                 false => names.declared(name),
             });
         }
-        Self { plan, kernel, own }
+        let mut names = Names::default();
+        let within = of_columns(plan).enumerate();
+        let within =
+            within.map(|(number, _)| names.declared(&format!("{}_within_{number}", plan.stencil.name))).collect();
+        Self { plan, kernel, own, within }
     }
 
     /// What one of our own members is called.
@@ -170,17 +197,18 @@ impl<'a> Host<'a> {
         let Host { plan, kernel, .. } = *self;
         let stencil = &plan.stencil;
         let levels = levels::write(stencil, plan.choices.precision);
-        let params = levels.params.iter().map(|(id, name)| {
-            let param = &stencil.params[*id];
-            let c_type = values::c_type(Type::computing(param.kind, plan.choices.precision));
-            format!("const {c_type} {name} = {};", self.param(&param.name))
-        });
-        let level_lines: Vec<String> = params.chain(levels.lines).collect();
-        let has_params = !levels.params.is_empty();
         let mut names = Names::default();
         let mut global = |what: &str| names.declared(&format!("{}_{what}", stencil.name));
         let [args, launch, in_queue, message, computed, place, places] =
             ["args", "launch", "in_queue", "message", "computed", "place", "places"].map(&mut global);
+        let (level_lines, [level_parameters, level_arguments]) = self.function(levels, &args);
+        let within = of_columns(plan).zip(&self.within).map(|(bound, name)| {
+            let (lines, [parameters, _]) =
+                self.function(levels::write_bound(stencil, plan.choices.precision, bound), &args);
+            let what = format!("What `{}` is, of {}", bound.text.as_told(), bound.axis);
+            WithinText { name: name.clone(), doc: Comment::new(what), parameters, lines }
+        });
+        let within = within.collect();
         let layout = plan.known_grid.as_ref().map(|known_grid| &known_grid.layout);
         let tables = kernel.parameters.iter().filter_map(|own| match own.meaning {
             Meaning::Table(number) => Some(Table::new(&own.name, global(&own.name), &layout?.tables[number])),
@@ -209,8 +237,9 @@ impl<'a> Host<'a> {
             tables,
             places,
             column: plan.known_grid.as_ref().map(column_texts).unwrap_or_default(),
-            level_parameters: if has_params { format!("const {args}* args, ") } else { String::new() },
-            level_arguments: if has_params { "args, ".into() } else { String::new() },
+            within,
+            level_parameters,
+            level_arguments,
             level_lines,
             levels: if goes_on(&plan.stencil) { "nk + 1" } else { "nk" },
             sizes: self.sizes(),
@@ -229,6 +258,35 @@ impl<'a> Host<'a> {
             computed,
             place,
         }
+    }
+
+    /// The lines of a function, and how it is declared to take the arguments, and called with them, where it needs some.
+    fn function(&self, written: levels::Written, args: &Identifier) -> (Vec<String>, [String; 2]) {
+        let params = written.params.iter().map(|(id, name)| {
+            let param = &self.plan.stencil.params[*id];
+            let c_type = values::c_type(Type::computing(param.kind, self.plan.choices.precision));
+            format!("const {c_type} {name} = {};", self.param(&param.name))
+        });
+        let taken = match written.params.is_empty() {
+            true => Default::default(),
+            false => [format!("const {args}* args, "), "args, ".to_owned()],
+        };
+        (params.chain(written.lines).collect(), taken)
+    }
+
+    /// Where what is computed begins or ends along i and j: what a launcher calls the number, of which bound, and by which function it finds it.
+    fn bounds(&self) -> Vec<(String, &'a Bound, String)> {
+        let plan = self.plan;
+        let precision = plan.choices.precision;
+        let [ni, nj, nk] = ["ni", "nj", "nk"].map(|name| format!("args->{}", self.member(name)));
+        let bounds = of_columns(plan).zip(&self.within).enumerate();
+        bounds
+            .map(|(number, (bound, name))| {
+                let takes = !levels::write_bound(&plan.stencil, precision, bound).params.is_empty();
+                let args = if takes { "args, " } else { "" };
+                (format!("bound_{number}"), bound, format!("{name}({args}{ni}, {nj}, {nk})"))
+            })
+            .collect()
     }
 
     /// Fields and parameters, and what is not known when compiling.
@@ -295,7 +353,7 @@ impl<'a> Host<'a> {
         let plan = self.plan;
         let member = |name: &str| format!("args->{}", self.member(name));
         let less = |name: &str, by: i32| if by == 0 { member(name) } else { format!("{} - {by}", member(name)) };
-        let bounds = plan.bounds();
+        let (bounds, said) = (plan.bounds(), self.bounds());
         // First and end of the columns, along each axis.
         let columns: Vec<[String; 2]> = match &plan.known_grid {
             Some(known_grid) => {
@@ -304,8 +362,13 @@ impl<'a> Host<'a> {
             }
             None if !plan.storage.has_tables() => {
                 let Extents { low, high } = extents(&plan.stencil);
-                let along = |name, low: i32, high| [low.unsigned_abs().to_string(), less(name, high)];
-                vec![along("ni", low.i, high.i), along("nj", low.j, high.j)]
+                let along = |axis: GridAxis, low: i32, high| {
+                    let mut ends = [low.unsigned_abs().to_string(), less(&format!("n{axis}"), high)];
+                    let own = said.iter().filter(|(_, bound, _)| bound.axis == axis);
+                    own.for_each(|(name, bound, _)| clip(&mut ends, name, bound.is));
+                    ends
+                };
+                vec![along(GridAxis::I, low.i, high.i), along(GridAxis::J, low.j, high.j)]
             }
             None if plan.patches.is_some() => bounds.iter().map(|(_, end)| ["0".to_owned(), member(end)]).collect(),
             None => bounds.iter().map(|(first, end)| [member(first), member(end)]).collect(),
@@ -313,7 +376,8 @@ impl<'a> Host<'a> {
         let declared = bounds.iter().zip(columns);
         let declared = declared.map(|((first, end), [from, to])| format!("const int {first} = {from}, {end} = {to};"));
         let nk = plan.known_grid.as_ref().map_or_else(|| member("nk"), |known_grid| known_grid.grid.nk.to_string());
-        declared.chain([format!("const int nk = {nk};")]).collect()
+        let said = said.iter().map(|(name, _, number)| format!("const int {name} = {number};"));
+        said.chain(declared).chain([format!("const int nk = {nk};")]).collect()
     }
 
     /// Conditions under which nothing can be launched.
@@ -324,6 +388,11 @@ impl<'a> Host<'a> {
             if columns > 1 && plan.known_grid.is_none() && plan.patches.is_none() {
                 checks.push(format!("{end} - {first} < {columns}"));
             }
+        }
+        for (name, bound, _) in self.bounds() {
+            // Where something ends there need be nothing.
+            let last = if bound.is == Bounding::Only { ">=" } else { ">" };
+            checks.push(format!("{name} < 0 || {name} {last} args->{}", self.member(&format!("n{}", bound.axis))));
         }
         checks.extend(misaligned(plan));
         if let Some(patches) = &plan.patches {
@@ -385,6 +454,18 @@ impl<'a> Host<'a> {
     fn narrowed(&self, name: &str) -> String {
         let name = self.member(name);
         if self.plan.wide { format!("args->{name}") } else { format!("int(args->{name})") }
+    }
+}
+
+/// Lets the first and the end of what is computed be no further out than a bound.
+fn clip([first, end]: &mut [String; 2], bound: &str, is: Bounding) {
+    if is != Bounding::End {
+        *first = format!("({bound} > {first} ? {bound} : {first})");
+    }
+    match is {
+        Bounding::Only => *end = format!("({bound} < {end} ? {bound} + 1 : {end})"),
+        Bounding::First => {}
+        Bounding::End => *end = format!("({bound} < {end} ? {bound} : {end})"),
     }
 }
 
@@ -478,7 +559,10 @@ fn misaligned(plan: &Plan) -> Vec<String> {
 /// What may be wrong where nothing can be computed, as a literal of C.
 fn refusals(plan: &Plan) -> String {
     let mut text = "nothing can be computed: the grid has too few columns or levels".to_owned();
-    if depend_on_params(&plan.stencil) {
+    if !plan.stencil.within.is_empty() {
+        text.push_str(", or fewer than the stencil says that it computes");
+    }
+    if depend_on_params(&plan.stencil) || columns_depend_on_params(&plan.stencil) {
         text.push_str(", or parameters leave none to compute");
     }
     if !divisors(plan).is_empty() {

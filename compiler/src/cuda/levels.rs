@@ -1,10 +1,13 @@
-//! The levels that a stencil computes, as a C++ function: for kernels built before grid and parameters are known.
+//! The cells that a stencil computes, as C++ functions: for kernels built before grid and parameters are known.
 
 use super::prelude::Helpers;
 use super::{prelude, print, values};
 use crate::analysis::levels::{Judge, Rules};
 use crate::depth::needed_first;
-use crate::ir::{Body, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, ParamId, Precision, Relation, Stencil};
+use crate::ir::program::GridAxis;
+use crate::ir::{
+    Body, Bound, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, ParamId, Precision, Relation, Stencil,
+};
 use crate::kernel::build::{Builder, Computing, Term};
 use crate::kernel::scalar::Scalar;
 use crate::kernel::simplify::simplify;
@@ -12,7 +15,7 @@ use crate::kernel::{Math, Meaning, Operation, Statement, Type, ValueId};
 use crate::names::{Identifier, Names};
 use std::collections::{BTreeMap, HashMap};
 
-/// The body of `static bool computed(int k, int nk, params...)`.
+/// The body of a function of `k`, `ni`, `nj`, `nk` and parameters.
 pub struct Written {
     /// Lines; the last returns.
     pub lines: Vec<String>,
@@ -22,12 +25,34 @@ pub struct Written {
     pub params: Vec<(ParamId, Identifier)>,
 }
 
-/// Writes down on which levels every output of `stencil` can be computed.
+/// Writes down on which levels every output of `stencil` can be computed: a truth of `k` and `nk`.
 pub fn write(stencil: &Stencil, precision: Precision) -> Written {
+    written(stencil, precision, Type::BOOL, |writer| {
+        let mut rules = Rules::new(stencil, writer);
+        let truth = rules.computed();
+        (rules.into_judge().own, truth)
+    })
+}
+
+/// Writes down where something begins or ends along i or j: a whole number, of `ni`, `nj` and `nk`.
+pub fn write_bound(stencil: &Stencil, precision: Precision, bound: &Bound) -> Written {
+    written(stencil, precision, Type::I32, |mut writer| {
+        let number = writer.known(&bound.body, bound.body.root(), 0);
+        (writer.own, number)
+    })
+}
+
+/// Writes down a value of a kind.
+fn written(
+    stencil: &Stencil,
+    precision: Precision,
+    kind: Type,
+    write: impl FnOnce(Writer) -> (Builder, ValueId),
+) -> Written {
     let mut names = Names::default();
     let name = names.declared("computed");
     let mut own = Builder::with_names(names, name, 1, Vec::new());
-    let [k, nk] = ["k", "nk"].map(|name| own.number(name, Type::I32));
+    let [k, ni, nj, nk] = ["k", "ni", "nj", "nk"].map(|name| own.number(name, Type::I32));
     let names: Vec<(ParamId, Identifier)> =
         stencil.params.iter().map(|(id, param)| (id, own.declared(&param.name))).collect();
     let arguments = names.iter().map(|(id, name)| {
@@ -35,18 +60,16 @@ pub fn write(stencil: &Stencil, precision: Precision) -> Written {
         (*id, own.argument(name.clone(), kind, Meaning::Documented))
     });
     let params: BTreeMap<ParamId, ValueId> = arguments.collect();
-    let writer = Writer { stencil, precision, own, k, nk, params, values: HashMap::new(), sizes: HashMap::new() };
-    let mut rules = Rules::new(stencil, writer);
-    let truth = rules.computed();
-    let mut own = rules.into_judge().own;
+    let (values, sizes) = (HashMap::new(), HashMap::new());
+    let (mut own, value) = write(Writer { stencil, precision, own, k, counts: [ni, nj, nk], params, values, sizes });
     // What is returned counts as written, and all that does not lead to it is left out.
-    let result = own.output("result", Type::BOOL);
-    own.store(result, 0, truth);
+    let result = own.output("result", kind);
+    own.store(result, 0, value);
     let mut kernel = simplify(own.finish());
     let mut lines = Vec::new();
-    if let Some(Statement::Store(_, _, truth)) = kernel.body.0.pop() {
+    if let Some(Statement::Store(_, _, value)) = kernel.body.0.pop() {
         lines = print::block(&kernel, &kernel.body.0);
-        lines.push(format!("return {};", values::shown(&kernel, truth)));
+        lines.push(format!("return {};", values::shown(&kernel, value)));
     }
     let decide = |name: &Identifier| kernel.arguments.iter().any(|(_, argument)| argument.name == *name);
     let params = names.into_iter().filter(|(_, name)| decide(name)).collect();
@@ -58,7 +81,8 @@ struct Writer<'a> {
     precision: Precision,
     own: Builder,
     k: ValueId,
-    nk: ValueId,
+    /// How many cells there are along each axis.
+    counts: [ValueId; 3],
     params: BTreeMap<ParamId, ValueId>,
     /// Definitions, so many levels away.
     values: HashMap<(DefId, i32), ValueId>,
@@ -123,7 +147,7 @@ impl Writer<'_> {
             let value = match node {
                 Node::Param(param) => self.params[param],
                 Node::Level => self.own.term(self.k.plus(shift)),
-                Node::LevelCount => self.nk,
+                Node::Count(axis) => self.counts[*axis as usize],
                 Node::Use { def, path } => self.values[&(*def, shift.saturating_add(path.levels()))],
                 _ => {
                     let value = scalar.value(&mut self.own, body, id, &|operand| values[operand.index()]);
@@ -176,11 +200,18 @@ impl Judge for Writer<'_> {
         let (relation, level) = match (shift, levels) {
             (0, _) | (_, Levels::None) | (1, Levels::Interfaces) => return self.own.truth(true),
             (..0, _) => (Relation::Ge, Term::from(shift.unsigned_abs())),
-            (_, Levels::Interfaces | Levels::Full) => {
-                (Relation::Lt, self.nk.minus(if levels == Levels::Full { shift } else { shift - 1 }))
-            }
+            (_, Levels::Interfaces | Levels::Full) => (
+                Relation::Lt,
+                self.counts[GridAxis::K as usize].minus(if levels == Levels::Full { shift } else { shift - 1 }),
+            ),
         };
         self.own.term(self.k.is(relation, level))
+    }
+
+    fn bound(&mut self, bound: &Bound) -> ValueId {
+        let number = self.known(&bound.body, bound.body.root(), 0);
+        let truth = self.own.term(self.k.is(bound.is.relation(), number));
+        self.short(truth)
     }
 
     fn condition(&mut self, body: &Body, node: NodeId, shift: i32) -> ValueId {

@@ -164,6 +164,15 @@ impl Region {
         Region { i, j, k, cells: self.cells.clone() }
     }
 
+    /// The cells that are also those of another region.
+    pub fn common(&self, other: &Region) -> Region {
+        let mut both = self.map(|axis, own| shared(own, other.along(axis)));
+        if let (Some(own), Some(of)) = (&self.cells, &other.cells) {
+            both.cells = Some(own.iter().copied().filter(|cell| of.binary_search(cell).is_ok()).collect());
+        }
+        both
+    }
+
     /// How many columns there are.
     pub fn columns(&self) -> usize {
         self.cells.as_ref().map_or(self.i.len() * self.j.len(), |cells| cells.len())
@@ -195,6 +204,12 @@ impl Region {
             (0..columns.len()).map(move |at| k * level + columns[at] as usize)
         })
     }
+}
+
+/// What two ranges share.
+pub(crate) fn shared(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
+    let start = a.start.max(b.start);
+    start..a.end.min(b.end).max(start)
 }
 
 impl fmt::Display for Region {

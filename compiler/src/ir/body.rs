@@ -2,6 +2,7 @@
 
 use super::{DefId, FieldId, Function, Handle, NodeId, ParamId, Path, scalar};
 use crate::ir::mesh::Zones;
+use crate::ir::program::GridAxis;
 use crate::named::named;
 use crate::source::Span;
 use serde::Serialize;
@@ -76,8 +77,8 @@ pub enum Node {
     Param(ParamId),
     /// `k`, the level of the cell where the body is evaluated.
     Level,
-    /// `nk`, the number of levels.
-    LevelCount,
+    /// `nk`, the number of levels; `ni` and `nj`, the numbers of columns along i and j, stand in [bounds](super::Bound) alone.
+    Count(GridAxis),
     /// A field where the path leads.
     Read {
         /// An `in` or `inout` field.
@@ -145,9 +146,7 @@ impl Node {
     /// The operands, in order.
     pub fn operands(&self) -> Vec<NodeId> {
         match self {
-            Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::LevelCount => {
-                Vec::new()
-            }
+            Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::Count(_) => Vec::new(),
             Node::Read { by, .. } => by.iter().copied().collect(),
             Node::Present { .. } | Node::InZone(_) | Node::Use { .. } => Vec::new(),
             Node::ToReal(a) | Node::ToSingle(a) | Node::Negate(a) | Node::Not(a) => vec![*a],
@@ -161,7 +160,7 @@ impl Node {
     pub fn map_operands(&self, mut map: impl FnMut(NodeId) -> NodeId) -> Node {
         let mut node = self.clone();
         match &mut node {
-            Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::LevelCount => {}
+            Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::Count(_) => {}
             Node::Read { by, .. } => {
                 if let Some(by) = by {
                     *by = map(*by);

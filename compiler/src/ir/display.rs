@@ -42,8 +42,8 @@ fn write_all(f: &mut fmt::Formatter<'_>, own: &Stencil, over: Option<&MeshStenci
             None => writeln!(f)?,
         }
     }
-    if let Some(levels) = &own.levels {
-        writeln!(f, "    levels {}", text(levels))?;
+    for bound in &own.within {
+        writeln!(f, "    within {} {} {}", bound.axis, bound.is.relation().name(), text(&bound.body))?;
     }
     for (id, def) in own.defs.iter() {
         let set = over.zip(def.over).map(|(over, set)| format!(" on {}", over.mesh.sets[set].name)).unwrap_or_default();
@@ -194,7 +194,7 @@ impl fmt::Display for Text<'_> {
                 Node::Bool(x) => (x.to_string(), Binding::Atom),
                 Node::Param(param) => (self.stencil.params[*param].name.clone(), Binding::Atom),
                 Node::Level => ("k".to_owned(), Binding::Atom),
-                Node::LevelCount => ("nk".to_owned(), Binding::Atom),
+                Node::Count(axis) => (format!("n{axis}"), Binding::Atom),
                 Node::Read { field, path, part, by } => {
                     let place = self.stencil.fields[*field].place;
                     let part = place.home.filter(|home| home.width > 1).map(|_| format!(".{part}"));

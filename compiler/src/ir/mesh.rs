@@ -23,8 +23,8 @@
 //! (`analysis::levels`). Reductions go over levels of one element before the next element.
 
 use super::{
-    Arena, Direction, Field, FieldId, Handle, Kind, Levels, MapId, Path, Phase, Place, Program, Role, SetId, Stencil,
-    Store, VariableId, phases,
+    Arena, Direction, Field, FieldId, Handle, Hop, Kind, Levels, MapId, Path, Phase, Place, Program, Role, SetId,
+    Stencil, Store, VariableId, phases,
 };
 use crate::named::named;
 use crate::source::Span;
@@ -257,6 +257,11 @@ impl MeshStencil {
     /// The set over whose elements it runs.
     pub fn set(&self) -> SetId {
         self.over.unwrap_or(SetId::new(0))
+    }
+
+    /// The set where hops from its own elements lead.
+    pub fn end(&self, hops: &[Hop]) -> SetId {
+        hops.last().map_or(self.set(), |hop| self.mesh.maps[hop.map].to)
     }
 
     /// Stores and what is done with them.

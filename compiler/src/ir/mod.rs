@@ -77,7 +77,7 @@ pub use print::Print;
 pub use program::Program;
 pub use shown::ShownPrint;
 pub use split::split;
-pub use stencil::{Bounding, Def, LevelBound, Origin, Param, Part, Stencil, Store};
+pub use stencil::{Bound, Bounding, Def, Origin, Param, Part, Stencil, Store};
 pub use sweep::{Direction, Phase, Sweep, needed, phases, reads_of_sweeps};
 pub use test::{COORDINATES, Expectation, Made, MadeKind, MeshCheck, MeshTest, OF_ELEMENT, Test};
 pub use verify::{Stages, Verify};

@@ -55,7 +55,7 @@ impl Operation {
     pub fn of(body: &Body, id: NodeId) -> Option<Operation> {
         let is_real = body.kind_of(id) == Kind::Real;
         match &body[id] {
-            Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::LevelCount => None,
+            Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_) | Node::Level | Node::Count(_) => None,
             Node::Read { .. } | Node::Present { .. } | Node::InZone(_) | Node::Use { .. } => None,
             Node::ToReal(_) | Node::ToSingle(_) => None,
             Node::Not(_) | Node::And(..) | Node::Or(..) => None,

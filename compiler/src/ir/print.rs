@@ -59,8 +59,8 @@ impl Stencil {
             Some(Store { field, ..store.clone() })
         });
         // It is shown wherever it can be computed.
-        let (stores, spare, prints, levels) = (carried.collect(), Vec::new(), Vec::new(), None);
-        let silent = Stencil { stores, spare, prints, levels, ..self.clone() };
+        let (stores, spare, prints, within) = (carried.collect(), Vec::new(), Vec::new(), Vec::new());
+        let silent = Stencil { stores, spare, prints, within, ..self.clone() };
         let mut stencil = silent.map_bodies(|body| with_fields(body, &handles));
         stencil.name = Self::name_of_print(&self.name, number);
         stencil.fields = fields;

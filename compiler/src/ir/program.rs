@@ -10,7 +10,8 @@
 //! values that these give, however far the stencil reaches through its definitions; its definitions themselves are
 //! computed beyond the edge by their own formula. A call computes the cells for which each read finds a value: inside
 //! the array, or beyond an edge that has a rule, and where a call computed one if the variable has values on some cells
-//! only. Along an axis where any variable of a call has a rule, every cell is computed; a call that cannot is wrong.
+//! only; and that lie within the bounds of its stencil ([`Stencil::within`]). Along an axis where any variable of a call has a rule, every cell
+//! within them is computed; a call that cannot is wrong.
 //!
 //! **Numbers.** Parameters, and definitions made of them, stand in [`Program::numbers`], a stencil without fields. Bodies
 //! of a program are evaluated there. What changes on the way, as the number of a turn does, is a variable on no axis, for which a field
@@ -186,6 +187,9 @@ pub struct Repeat {
 }
 
 impl GridAxis {
+    /// Those along which columns stand.
+    pub const ACROSS: [GridAxis; 2] = [GridAxis::I, GridAxis::J];
+
     /// Both ends of all of them.
     pub fn ends() -> impl Iterator<Item = (GridAxis, Side)> {
         GridAxis::ALL.into_iter().flat_map(|axis| Side::BOTH.map(|side| (axis, side)))

@@ -75,7 +75,7 @@ fn apply_in<R: Real>(node: &Node, operands: &[Value]) -> Option<Value> {
         Node::Real(x) => known(R::from_f64(*x)),
         Node::Int(x) => Value::Int(*x),
         Node::Bool(x) => Value::Bool(*x),
-        Node::Param(_) | Node::Level | Node::LevelCount => return None,
+        Node::Param(_) | Node::Level | Node::Count(_) => return None,
         Node::Read { .. } | Node::Use { .. } | Node::Present { .. } | Node::InZone(_) => return None,
         Node::ToReal(_) => known(R::from_i32(int(0))),
         Node::ToSingle(_) => known(R::from_f32(real(0).to_f32())),

@@ -1,7 +1,8 @@
 //! Stencils: fields, parameters, definitions, sweeps and stores.
 
-use super::{Arena, Body, DefId, Field, FieldId, Kind, Node, ParamId, Print, Role, SetId, Sweep, SweepId};
+use super::{Arena, Body, DefId, Field, FieldId, Kind, Node, ParamId, Print, Relation, Role, SetId, Sweep, SweepId};
 use crate::ir::mesh::Zones;
+use crate::ir::program::GridAxis;
 use crate::precision::Precision;
 use crate::source::Span;
 use crate::text::FreeText;
@@ -69,30 +70,52 @@ pub struct Part {
     pub of: String,
     /// Where, as the call says it: `interior, levels low..nk`.
     pub place: FreeText,
-    /// Where its levels begin and end, if the call says so.
-    pub bounds: Vec<LevelBound>,
 }
 
-/// A bound of the levels of a [`Part`].
+/// Where what is computed begins or ends along an axis: `levels low..nk` is two of them.
 #[derive(Clone, Debug)]
-pub struct LevelBound {
-    /// Which one it is.
+pub struct Bound {
+    /// Along which axis.
+    pub axis: GridAxis,
+    /// Which end it is.
     pub is: Bounding,
-    /// As the call says it: `low`.
-    pub text: FreeText,
-    /// The number, made of parameters of the part, numbers and `nk`.
+    /// The number, made of parameters, numbers, and how many cells there are.
     pub body: Body,
+    /// As it is written: `low`.
+    pub text: FreeText,
+    /// All that is written of that axis: `levels low..nk`.
+    pub span: Span,
 }
 
-/// What a bound of levels is.
+/// What a bound is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bounding {
-    /// The only level.
+    /// The only one that is computed.
     Only,
-    /// The first level.
+    /// The first.
     First,
-    /// The level after the last.
+    /// The one after the last.
     End,
+}
+
+impl Bounding {
+    /// How a place along the axis compares with the bound, if it is computed.
+    pub fn relation(self) -> Relation {
+        match self {
+            Bounding::Only => Relation::Eq,
+            Bounding::First => Relation::Ge,
+            Bounding::End => Relation::Lt,
+        }
+    }
+
+    /// Whether a place is on the right side of a bound.
+    pub fn holds(self, place: i64, bound: i64) -> bool {
+        match self {
+            Bounding::Only => place == bound,
+            Bounding::First => place >= bound,
+            Bounding::End => place < bound,
+        }
+    }
 }
 
 /// One stencil.
@@ -122,9 +145,8 @@ pub struct Stencil {
     pub spare: Vec<Store>,
     /// Values to show, in the order written; they take no part in what the stencil computes.
     pub prints: Vec<Print>,
-    /// Whether a level is computed, of those that can be: a truth made of the level, how many there are, and parameters. All are if
-    /// nothing is said.
-    pub levels: Option<Body>,
+    /// What is computed along each axis, of what can be: all that lies within these bounds.
+    pub within: Vec<Bound>,
     /// Over a mesh, the zones of its set whose elements are computed; all if nothing is said.
     pub zones: Option<Zones>,
 }
@@ -152,6 +174,16 @@ impl Stencil {
     /// The name that the file has for it, or for what it is a part of.
     pub fn whole_name(&self) -> &str {
         self.part.as_ref().map_or(&self.name, |part| &part.of)
+    }
+
+    /// What it says of where it is computed along an axis.
+    pub fn bounds(&self, axis: GridAxis) -> impl Iterator<Item = &Bound> {
+        self.within.iter().filter(move |bound| bound.axis == axis)
+    }
+
+    /// Whether it says which part of an axis is computed.
+    pub fn says(&self, axis: GridAxis) -> bool {
+        self.bounds(axis).next().is_some()
     }
 
     /// The fields that have arrays of the user's.
@@ -186,7 +218,9 @@ impl Stencil {
         for print in &mut stencil.prints {
             print.body = map(&print.body);
         }
-        stencil.levels = stencil.levels.as_ref().map(&mut map);
+        for bound in &mut stencil.within {
+            bound.body = map(&bound.body);
+        }
         for param in stencil.params.values_mut() {
             param.default = param.default.as_ref().map(&mut map);
         }

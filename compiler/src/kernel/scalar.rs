@@ -24,7 +24,7 @@ impl Scalar {
             own.call(function, operands, kind)
         };
         Some(match &body[id] {
-            Node::Param(_) | Node::Level | Node::LevelCount => return None,
+            Node::Param(_) | Node::Level | Node::Count(_) => return None,
             Node::Read { .. } | Node::Use { .. } | Node::Present { .. } | Node::InZone(_) => return None,
             Node::Real(x) => self.real(own, *x),
             Node::Int(x) => own.int(i64::from(*x)),
@@ -164,7 +164,7 @@ fn magnitude_of_one(own: &mut Builder, value: ValueId) -> Option<ValueId> {
 /// Whether a comparison of whole numbers might become a minimum or a maximum, together with a choice that need not stand
 /// beside it: the prelude says why none may. Parameters and levels a few steps away are harmless, and easier to read.
 fn may_be_extreme(body: &Body, relation: Relation, a: NodeId, b: NodeId) -> bool {
-    let is_plain = |node: NodeId| matches!(body[node], Node::Level | Node::LevelCount | Node::Int(_) | Node::Param(_));
+    let is_plain = |node: NodeId| matches!(body[node], Node::Level | Node::Count(_) | Node::Int(_) | Node::Param(_));
     let is_near = |node: NodeId| match body[node] {
         Node::Binary(ir::Binary::Add | ir::Binary::Sub, level, by) => {
             is_plain(level) && matches!(body[by], Node::Int(_))
@@ -178,7 +178,7 @@ fn may_be_extreme(body: &Body, relation: Relation, a: NodeId, b: NodeId) -> bool
 /// Whether two whole values are surely far from overflowing: levels, numbers.
 fn is_small(body: &Body, a: NodeId, b: NodeId) -> bool {
     [a, b].into_iter().all(|id| match &body[id] {
-        Node::Level | Node::LevelCount => true,
+        Node::Level | Node::Count(_) => true,
         Node::Int(x) => x.unsigned_abs() < 1 << 24,
         _ => false,
     })

@@ -234,7 +234,7 @@ impl<'a> Lowering<'a> {
             let what = match node {
                 Node::Read { .. } | Node::Present { .. } | Node::InZone(_) => "a field",
                 Node::Param(_) => "a parameter",
-                Node::Level | Node::LevelCount => "a level",
+                Node::Level | Node::Count(_) => "a level",
                 Node::Use { def, .. } if self.stencil.defs[*def].origin != Origin::Constant => "a value at a cell",
                 _ => continue,
             };

@@ -139,7 +139,7 @@ impl Lowering<'_> {
                 "a parameter is known when running only",
                 "write a `const` instead of the `param`: the compiler has to know how far a stencil reaches",
             ),
-            Some((Node::Level | Node::LevelCount, _)) => {
+            Some((Node::Level | Node::Count(_), _)) => {
                 ("the level is known when running only", "a choice by level is written `if k < n { ... } else { ... }`")
             }
             Some((Node::Real(_), _)) => ("not whole", "a whole number is written without a point"),

@@ -14,7 +14,6 @@ mod expression;
 mod file;
 mod index;
 mod kind;
-mod levels;
 mod mesh;
 mod moved;
 mod name;
@@ -28,8 +27,10 @@ mod test;
 mod unknown;
 mod unused;
 mod value;
+mod within;
 
 use crate::ast;
+use crate::ir::program::GridAxis;
 use crate::ir::{self, Body, ParamId, Stencil};
 use crate::source::Span;
 use crate::text::FreeText;
@@ -65,8 +66,10 @@ struct Lowering<'a> {
     reductions: Vec<(ir::FieldId, &'a ast::Reduce)>,
     /// Where it is said that sums are added level by level.
     sums_by_level: Option<Span>,
-    /// Where it is said which levels are computed.
-    levels_said: Option<Span>,
+    /// Of which axes it is said which part is computed, and where.
+    within_said: Vec<(GridAxis, Span)>,
+    /// Whether `ni` and `nj` have a meaning: in bounds of what is computed.
+    counts_columns: bool,
     /// Where it is said which zones are computed.
     zones_said: Option<Span>,
     /// Where it asks for zones outside of functions, and for which.
@@ -100,7 +103,8 @@ impl<'a> Lowering<'a> {
             sizes: Vec::new(),
             reductions: Vec::new(),
             sums_by_level: None,
-            levels_said: None,
+            within_said: Vec::new(),
+            counts_columns: false,
             zones_said: None,
             zones_asked: Vec::new(),
             has_one_level: false,
@@ -125,7 +129,7 @@ fn flat(statements: &[ast::Statement]) -> impl Iterator<Item = &ast::Statement> 
             ast::Statement::Field(_) | ast::Statement::Param(_) | ast::Statement::Constant(_) => &[],
             ast::Statement::Function(_) | ast::Statement::Let(_) | ast::Statement::Print(_) => &[],
             ast::Statement::Assign(_) | ast::Statement::Boundary(_) | ast::Statement::Reduce(_) => &[],
-            ast::Statement::SumsByLevel(_) | ast::Statement::Levels(_) | ast::Statement::Zones(_) => &[],
+            ast::Statement::SumsByLevel(_) | ast::Statement::Within(_) | ast::Statement::Zones(_) => &[],
         };
         std::iter::once(statement).chain(inner)
     })

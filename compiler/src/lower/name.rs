@@ -6,6 +6,7 @@ use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
 use crate::ast;
 use crate::diagnostic::{Diagnostic, wrong};
+use crate::ir::program::GridAxis;
 use crate::ir::{Kind, Node, Role};
 use crate::source::Span;
 
@@ -18,17 +19,28 @@ impl<'a> Lowering<'a> {
         match name {
             "k" | "nk" if self.lacks_levels() => return self.no_levels(span, "there is no `k`"),
             "k" => return self.one(Node::Level, Kind::Int, span),
-            "nk" => return self.one(Node::LevelCount, Kind::Int, span),
+            "nk" => return self.one(Node::Count(GridAxis::K), Kind::Int, span),
             "pi" => return self.one(Node::Real(std::f64::consts::PI), Kind::Real, span),
             // A name that was taken was told where it is declared.
             "i" | "j" | "ni" | "nj" if self.scope.find(name).is_some() => return None,
             "i" | "j" | "ni" | "nj" if self.is_over_mesh() => return self.no_axes(span, "not known to a stencil"),
+            "ni" | "nj" if self.counts_columns && self.calls.is_empty() && self.constants.open.is_empty() => {
+                let axis = if name == "ni" { GridAxis::I } else { GridAxis::J };
+                return self.one(Node::Count(axis), Kind::Int, span);
+            }
             "i" | "j" | "ni" | "nj" => {
                 let is_axis = name.len() == 1;
                 let label = if is_axis { "stands only in offsets, as in `a[i-1]`" } else { "not known to a stencil" };
                 let found = Diagnostic::error(span, format!("a stencil knows no `{name}`")).label(label);
-                let help = "on an unstructured grid there are no coordinates; pass them as a field `on (i, j)`";
-                return self.report(found.help(help));
+                return self.report(found.help(match is_axis {
+                    true => {
+                        "on an unstructured grid there are no coordinates; pass them as a field `on (i, j)`".to_owned()
+                    }
+                    false => format!(
+                        "`{name}` stands where it is said what is computed, `{0} 2..{name} - 2`; elsewhere pass it as a parameter",
+                        &name[1..]
+                    ),
+                }));
             }
             _ => {}
         }

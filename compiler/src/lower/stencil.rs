@@ -5,8 +5,9 @@ use super::scope::{Binding, Symbol};
 use super::value::Bound;
 use super::{Found, Lowering, assignments, flat, mesh, value};
 use crate::analysis;
-use crate::ast::{self, Statement};
+use crate::ast::{self, Statement, Within};
 use crate::diagnostic::{Diagnostic, wrong};
+use crate::ir::program::GridAxis;
 use crate::ir::{self, Body, Field, Levels, Origin, Place, Role, Verify};
 use crate::source::Span;
 
@@ -25,8 +26,10 @@ impl<'a> Lowering<'a> {
             let found = wrong(place, format!("a stencil has at most {PRINTS} prints"), "one too many");
             self.tell(found.help("keep those that you look at"));
         }
-        self.has_one_level =
-            stencil.statements.iter().any(|own| matches!(own, Statement::Levels(ast::Levels { end: None, .. })));
+        self.has_one_level = stencil
+            .statements
+            .iter()
+            .any(|own| matches!(own, Statement::Within(Within { axis: GridAxis::K, end: None, .. })));
         for statement in &stencil.statements {
             if self.is_given_up() {
                 return;
@@ -44,7 +47,7 @@ impl<'a> Lowering<'a> {
                 Statement::Sweep(sweep) => self.sweep(sweep),
                 Statement::Reduce(reduce) => self.declare_reductions(reduce),
                 Statement::SumsByLevel(span) => self.declare_order(*span),
-                Statement::Levels(levels) => self.declare_levels(levels),
+                Statement::Within(within) => self.declare_within(within),
                 Statement::Zones(zones) => self.declare_zones(zones),
                 Statement::Repeat(ast::Repeat { span, .. }) | Statement::Boundary(ast::Boundary { span, .. }) => {
                     let found = Diagnostic::error(*span, "this belongs into a `program`").label("in a stencil");
@@ -64,9 +67,10 @@ impl<'a> Lowering<'a> {
         };
         let Some(place) = self.file.wheres.get(value) else { return };
         let found = wrong(place.span, "where something is computed is said of a call in a program", "in a stencil");
-        self.tell(found.help(
-            "all that a stencil writes is computed in the same place: `zones ...` and `levels ...` stand on lines of their own",
-        ));
+        let what = if self.is_over_mesh() { "`zones ...`" } else { "`i ...`, `j ...`" };
+        self.tell(found.help(format!(
+            "all that a stencil writes is computed in the same place: {what} and `levels ...` stand on lines of their own"
+        )));
     }
 
     /// Reports a `let` that was to assign an output, which no other statement assigns.
@@ -175,7 +179,7 @@ impl<'a> Lowering<'a> {
         }
         self.warn_unused();
         self.finish_zones();
-        if !self.finish_levels() || !self.order_sums() || !self.finish_sweeps() {
+        if !self.finish_within() || !self.order_sums() || !self.finish_sweeps() {
             return;
         }
         // Before anything follows the definitions, wherever they are looked at.

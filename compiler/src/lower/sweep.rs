@@ -185,7 +185,7 @@ impl<'a> Lowering<'a> {
                 Statement::Repeat(ast::Repeat { span, .. })
                 | Statement::Boundary(ast::Boundary { span, .. })
                 | Statement::Reduce(ast::Reduce { span, .. })
-                | Statement::Levels(ast::Levels { span, .. })
+                | Statement::Within(ast::Within { span, .. })
                 | Statement::Zones(ast::Zones { span, .. })
                 | Statement::SumsByLevel(span) => self.no_part_of_a_sweep(*span),
             }
@@ -547,6 +547,6 @@ fn defined(statement: &Statement) -> Vec<(&ast::Name, ExprId)> {
         Statement::Field(_) | Statement::Param(_) | Statement::Constant(_) | Statement::Function(_) => Vec::new(),
         Statement::Print(_) | Statement::Sweep(_) | Statement::Repeat(_) => Vec::new(),
         Statement::Boundary(_) | Statement::Reduce(_) => Vec::new(),
-        Statement::SumsByLevel(_) | Statement::Levels(_) | Statement::Zones(_) => Vec::new(),
+        Statement::SumsByLevel(_) | Statement::Within(_) | Statement::Zones(_) => Vec::new(),
     }
 }

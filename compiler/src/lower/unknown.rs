@@ -78,7 +78,7 @@ impl Lowering<'_> {
                 Statement::Let(binding) => (binding.names.iter().collect(), "a value"),
                 Statement::Print(_) | Statement::Assign(_) | Statement::Sweep(_) => return None,
                 Statement::Repeat(_) | Statement::Boundary(_) | Statement::Reduce(_) => return None,
-                Statement::SumsByLevel(_) | Statement::Levels(_) | Statement::Zones(_) => return None,
+                Statement::SumsByLevel(_) | Statement::Within(_) | Statement::Zones(_) => return None,
             };
             names.iter().find(|own| own.text == name).map(|own| (own.span, what))
         })

@@ -12,11 +12,12 @@ mod rest;
 mod test;
 
 use crate::ast::{
-    Along, Assign, Block, Constant, ExprId, Fields, File, Function, Item, Let, Levels, Name, Params, PlaceOn, Reduce,
-    Statement, Stencil, Sweep, Target, Trail, TypeName, Typed, Where, Zones,
+    Along, Assign, Block, Constant, ExprId, Fields, File, Function, Item, Let, Name, Params, PlaceOn, Reduce,
+    Statement, Stencil, Sweep, Target, Trail, TypeName, Typed, Where, Within, Zones,
 };
 use crate::depth;
 use crate::diagnostic::{Diagnostic, guess, wrong};
+use crate::ir::program::GridAxis;
 use crate::ir::{Direction, Stored};
 use crate::source::{Imports, Source, Span};
 use crate::text::FreeText;
@@ -274,17 +275,20 @@ impl Builder<'_> {
         let (Statement::Let(Let { value, .. }) | Statement::Assign(Assign { value, .. })) = statement else {
             return Ok(());
         };
-        let mut place = Where { zones: Vec::new(), levels: None, span: at };
+        let mut place = Where { zones: Vec::new(), within: Vec::new(), span: at };
         for own in parts(pair, Rule::where_part) {
-            match part(&own, Rule::computed) {
+            match part(&own, Rule::within) {
                 None => place.zones.push(word(&own, Rule::ident)?),
-                Some(levels) => {
-                    let levels = self.levels(&levels)?;
-                    if let Some(before) = &place.levels {
-                        let found = wrong(levels.span, "levels are said twice", "again here");
-                        return Err(found.note(before.span, "first here"));
+                Some(within) => {
+                    let within = self.within(&within)?;
+                    if let Some(before) = place.within.iter().find(|before| before.axis == within.axis) {
+                        let message = match within.axis {
+                            GridAxis::I | GridAxis::J => format!("the part of `{}` is said twice", within.axis),
+                            GridAxis::K => "levels are said twice".to_owned(),
+                        };
+                        return Err(wrong(within.span, message, "again here").note(before.span, "first here"));
                     }
-                    place.levels = Some(levels);
+                    place.within.push(within);
                 }
             }
         }
@@ -305,18 +309,29 @@ impl Builder<'_> {
             Rule::repeat => Statement::Repeat(self.repeat(own)?),
             Rule::boundary => Statement::Boundary(self.boundary(own)?),
             Rule::by_level => Statement::SumsByLevel(headline(own)),
-            Rule::computed => Statement::Levels(self.levels(own)?),
-            Rule::within => Statement::Zones(Zones { names: names(own), span: headline(own) }),
+            Rule::within => Statement::Within(self.within(own)?),
+            Rule::in_zones => Statement::Zones(Zones { names: names(own), span: headline(own) }),
             _ => {
                 Statement::Reduce(Reduce { doc, names: names(own), op: word(own, Rule::fold_op)?, span: headline(own) })
             }
         })
     }
 
-    fn levels(&mut self, pair: &Node) -> Built<Levels> {
+    fn within(&mut self, pair: &Node) -> Built<Within> {
+        let axis = match part(pair, Rule::on_axis) {
+            None => GridAxis::K,
+            Some(own) if own.as_str() == "k" => {
+                let found =
+                    wrong(span(&own), "the part of `k` is said as levels", "one says `levels 1..nk`, or `level 0`");
+                return Err(found.help("`i` and `j` are said by themselves: `i 0..3, levels 1..nk`"));
+            }
+            Some(own) if own.as_str() == "i" => GridAxis::I,
+            Some(_) => GridAxis::J,
+        };
         let bounds = self.values(pair)?;
         let first = present(bounds.first().copied(), span(pair))?;
-        Ok(Levels { first, end: bounds.get(1).copied(), span: headline(pair), text: FreeText::new(pair.as_str()) })
+        let (end, text) = (bounds.get(1).copied(), FreeText::new(pair.as_str()));
+        Ok(Within { axis, first, end, span: headline(pair), text })
     }
 
     fn sweep(&mut self, pair: &Node) -> Built<Sweep> {

@@ -51,7 +51,7 @@ impl Signature {
                 Statement::Reduce(reduce) => own.outputs.extend(reduce.names.iter().map(|name| name.text.clone())),
                 Statement::Constant(_) | Statement::Function(_) | Statement::Let(_) | Statement::Print(_) => {}
                 Statement::Assign(_) | Statement::Sweep(_) | Statement::Repeat(_) | Statement::Boundary(_) => {}
-                Statement::SumsByLevel(_) | Statement::Levels(_) | Statement::Zones(_) => {}
+                Statement::SumsByLevel(_) | Statement::Within(_) | Statement::Zones(_) => {}
             }
         }
         own
@@ -120,7 +120,7 @@ impl Builder<'_> {
                 Statement::Constant(own) => std::slice::from_ref(&own.name),
                 Statement::Function(_) | Statement::Print(_) | Statement::Reduce(_) => &[],
                 Statement::Sweep(_) | Statement::Boundary(_) => &[],
-                Statement::SumsByLevel(_) | Statement::Levels(_) | Statement::Zones(_) => &[],
+                Statement::SumsByLevel(_) | Statement::Within(_) | Statement::Zones(_) => &[],
             };
             names.extend(new.iter().map(|name| name.text.clone()));
         }

@@ -12,6 +12,7 @@ use crate::analysis::moving::read_where_data_says;
 use crate::diagnostic::Refusal;
 use crate::gpu::{CONSTANT, MOST_THREADS, SHARED, WARP};
 use crate::grid::Form;
+use crate::ir::program::GridAxis;
 use crate::ir::{Precision, Stencil, Store};
 use crate::kernel::Math;
 use crate::storage::fastest::{FASTEST, Fastest};
@@ -360,6 +361,22 @@ pub(super) fn check(
         .help("give --fields soa, or leave --share out"));
     }
     Ok(())
+}
+
+/// Refuses a kernel for any grid that is told which columns to compute by whoever calls it, of a stencil that says so itself.
+///
+/// # Errors
+/// It is such a kernel.
+pub(super) fn check_columns(stencil: &Stencil, storage: &dyn Storage, target: Option<&Target>) -> Result<(), Refusal> {
+    let said = GridAxis::ACROSS.into_iter().find(|&axis| stencil.says(axis));
+    match said.filter(|_| storage.has_tables() && target.is_none()) {
+        None => Ok(()),
+        Some(axis) => Err(Refusal::new(format!(
+            "stencil `{}` says which part of {axis} it computes, and where columns stand in tables a kernel for any grid is told by its caller",
+            stencil.told()
+        ))
+        .help("give the grid: --grid 512x512x64; or leave --storage out")),
+    }
 }
 
 /// Whether a strategy can compute a stencil's sweeps.

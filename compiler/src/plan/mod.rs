@@ -131,6 +131,7 @@ pub fn plan(stencil: &Stencil, choices: &Choices, target: Option<Target>) -> Res
     let order = order::find(&choices.layout).map_err(Refusal::new)?;
     choices::check(choices, access, storage, target.as_ref())?;
     choices::check_sweeps(stencil, choices, access)?;
+    choices::check_columns(stencil, storage, target.as_ref())?;
     let walker = match target.and_then(|target| Some((target.adjacency?, target))) {
         Some((adjacency, target)) => Walker::cells(adjacency, target.region.column_numbers(target.grid)),
         None => Walker::rows(),

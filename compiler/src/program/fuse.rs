@@ -411,10 +411,10 @@ impl Fuser<'_> {
     }
 }
 
-/// Whether a stage becomes one with no other: it sweeps over the levels, or says which it computes, or its parameters change, and stay
+/// Whether a stage becomes one with no other: it sweeps over the levels, or says where it is computed, or its parameters change, and stay
 /// parameters.
 fn is_alone(stage: &Stage) -> bool {
-    !stage.stencil.sweeps.is_empty() || stage.stencil.levels.is_some() || stage.changes
+    !stage.stencil.sweeps.is_empty() || !stage.stencil.within.is_empty() || stage.changes
 }
 
 /// Whether steps give another variable the value of this one.

@@ -142,14 +142,14 @@ pub(super) fn moved(stencil: &Stencil, [low, high]: [i32; 2]) -> Stencil {
     if [low, high] == [0, 0] {
         return stencil.clone();
     }
-    let moved = stencil.map_bodies(|body| {
+    let mut moved = stencil.map_bodies(|body| {
         let mut moved = Body::new();
         let mut renamed = Vec::with_capacity(body.len());
         for (id, node) in body.iter() {
             let span = body.span_of(id);
             let less = match node {
                 Node::Level => low,
-                Node::LevelCount => low + high,
+                Node::Count(GridAxis::K) => low + high,
                 _ => 0,
             };
             let node = node.map_operands(|operand| renamed[crate::ir::Handle::index(operand)]);
@@ -163,5 +163,10 @@ pub(super) fn moved(stencil: &Stencil, [low, high]: [i32; 2]) -> Stencil {
         }
         moved
     });
+    for bound in moved.within.iter_mut().filter(|bound| bound.axis == GridAxis::K) {
+        let (own, span) = (bound.body.root(), bound.span);
+        let by = bound.body.add(Node::Int(low), Kind::Int, span);
+        bound.body.add(Node::Binary(Binary::Add, own, by), Kind::Int, span);
+    }
     moved.verified("moving levels")
 }

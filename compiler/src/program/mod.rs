@@ -11,10 +11,12 @@ mod part;
 mod region;
 mod turns;
 
+use crate::analysis::bounds;
 use crate::analysis::extents::{Extents, reaches};
+use crate::analysis::levels::{self, Known};
 use crate::analysis::moving::{Allowed, Stand};
 use crate::diagnostic::Refusal;
-use crate::grid::{Adjacency, Form, Grid, Region};
+use crate::grid::{Adjacency, Form, Grid, Region, shared};
 use crate::ir::Role;
 use crate::ir::program::{Call, GridAxis, Side};
 use crate::ir::scalar::Value;
@@ -208,7 +210,7 @@ impl Staged {
         adjacency: Option<&Adjacency>,
         params: &[Value],
     ) -> Result<Self, Refusal> {
-        let numbers = Numbers::new(&program.numbers, precision, contract, domain.nk, params);
+        let numbers = Numbers::new(&program.numbers, precision, contract, domain, params);
         check_form(program, domain, adjacency)?;
         let halo = widths(program, precision);
         check_widths(program, domain, &halo)?;
@@ -250,18 +252,26 @@ impl Staged {
         })
     }
 
+    /// Of the cells of the arrays those where a stencil says that it is computed, on the grid with its halo; with levels beyond the last
+    /// where it goes on.
+    fn wanted(&self, known: &Known) -> Region {
+        self.inner().map(|axis, all| match axis {
+            GridAxis::K => bounds::within(known, axis, levels::candidates(known.stencil(), all.clone())),
+            GridAxis::I | GridAxis::J => {
+                let own = bounds::within(known, axis, 0..all.len());
+                all.start + own.start..all.start + own.end
+            }
+        })
+    }
+
     /// The cells on which every declared output is computed.
     fn common(&self) -> Region {
-        let is_outer = |id: VariableId| self.program.variables[id].role.is_some();
-        let mut common = self.shared_by(&|stage| stage.call.writes().any(is_outer));
-        let written = self
-            .program
-            .variables
-            .handles()
-            .filter(|&id| is_outer(id) && self.stages.iter().any(|stage| stage.call.writes().any(|own| own == id)));
-        let levels = written.map(|id| self.region_of(id).k);
-        common.k = levels.fold(self.inner().k, |all, own| shared(&all, &own));
-        common
+        let is_written = |&id: &VariableId| {
+            let is_outer = self.program.variables[id].role.is_some();
+            is_outer && self.stages.iter().any(|stage| stage.call.writes().any(|own| own == id))
+        };
+        let written = self.program.variables.handles().filter(is_written);
+        written.fold(self.inner(), |all, id| all.common(&self.region_of(id)))
     }
 
     /// The cells, without a halo, on which a variable is computed in whatever turn.
@@ -272,28 +282,20 @@ impl Staged {
     fn region_of(&self, variable: VariableId) -> Region {
         let is_given = self.program.variables[variable].role == Some(Role::InOut);
         let writes = |stage: &Stage| stage.call.writes().any(|id| id == variable);
-        // Calls that say on which levels they compute share their work, and leave the others as they were given.
-        let says = |stage: &Stage| stage.stencil.levels.is_some();
-        let mut all = self.shared_by(&writes);
-        all.k = self.shared_by(&|stage| writes(stage) && !says(stage)).k;
-        let said = self.stages.iter().filter(|stage| writes(stage) && says(stage)).map(|stage| stage.region.k.clone());
-        let said = said.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).filter(|_| !is_given);
-        if let Some(said) = said {
-            all.k = shared(&all.k, &said);
-        }
-        all
+        // Calls that say where they compute share their work, and leave the rest as it was given.
+        self.shared_by(&writes).map(|axis, _| {
+            let says = |stage: &&Stage| writes(stage) && stage.stencil.says(axis);
+            let all = self.shared_by(&|stage| writes(stage) && !stage.stencil.says(axis));
+            let said = self.stages.iter().filter(says).map(|stage| stage.region.along(axis).clone());
+            let said = said.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).filter(|_| !is_given);
+            said.map_or(all.along(axis).clone(), |said| shared(all.along(axis), &said))
+        })
     }
 
     /// The cells that some stages all compute.
     fn shared_by(&self, is_one: &dyn Fn(&Stage) -> bool) -> Region {
         let stages = self.stages.iter().filter(|stage| is_one(stage));
-        stages.fold(self.inner(), |common, Stage { region, .. }| {
-            let mut both = common.map(|axis, own| shared(own, region.along(axis)));
-            if let (Some(own), Some(of)) = (&common.cells, &region.cells) {
-                both.cells = Some(own.iter().copied().filter(|cell| of.binary_search(cell).is_ok()).collect());
-            }
-            both
-        })
+        stages.fold(self.inner(), |common, stage| common.common(&stage.region))
     }
 
     /// A region on the grid without its halo.
@@ -326,12 +328,6 @@ impl Staged {
         GridAxis::ends()
             .any(|(axis, side)| axis.is_of(place) && self.halo.width(axis, side) > 0 && edges.has(axis, side))
     }
-}
-
-/// What two ranges share.
-fn shared(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
-    let start = a.start.max(b.start);
-    start..a.end.min(b.end).max(start)
 }
 
 /// Boundaries along i and j are of grids in rows.

@@ -38,11 +38,12 @@ impl Rim {
     ) -> Option<Self> {
         let own = &staged.program.variables[variable];
         let inner = staged.inner();
-        // Levels that somebody left out by saying which are computed are none to tell of.
-        let mut writers = staged.stages.iter().filter(|stage| stage.call.writes().any(|id| id == variable));
-        let says_levels = writers.any(|stage| stage.stencil.levels.is_some());
+        // What somebody left out by saying where something is computed is nothing to tell of.
+        let writers = staged.stages.iter().filter(|stage| stage.call.writes().any(|id| id == variable));
+        let said: Vec<GridAxis> = writers.flat_map(|stage| &stage.stencil.within).map(|bound| bound.axis).collect();
         let is_open = |axis: GridAxis| {
-            axis.is_of(own.place) && if axis == GridAxis::K { !says_levels } else { staged.domain.form == Form::Rows }
+            let is_there = axis == GridAxis::K || staged.domain.form == Form::Rows;
+            is_there && axis.is_of(own.place) && !said.contains(&axis)
         };
         let rim = |there: &There| {
             GridAxis::ALL.map(|axis| {

@@ -2,6 +2,7 @@
 
 use crate::analysis::levels::Known;
 use crate::depth::needed_first;
+use crate::grid::Grid;
 use crate::ir::scalar::{Value, apply};
 use crate::ir::{Body, DefId, FieldId, Handle, Node, Precision, Stencil, contract, contract_body};
 use std::collections::HashMap;
@@ -12,19 +13,19 @@ pub struct Numbers {
     stencil: Stencil,
     precision: Precision,
     contract: bool,
-    nk: usize,
+    grid: Grid,
     params: Vec<Value>,
 }
 
 impl Numbers {
-    /// For one value a parameter, and a grid of `nk` levels.
-    pub fn new(stencil: &Stencil, precision: Precision, contracted: bool, nk: usize, params: &[Value]) -> Self {
+    /// For one value a parameter, and a grid.
+    pub fn new(stencil: &Stencil, precision: Precision, contracted: bool, grid: Grid, params: &[Value]) -> Self {
         let stencil = if contracted { contract(stencil) } else { stencil.clone() };
-        Self { stencil, precision, contract: contracted, nk, params: params.to_vec() }
+        Self { stencil, precision, contract: contracted, grid, params: params.to_vec() }
     }
 
     fn known(&self) -> Known<'_> {
-        Known::new(&self.stencil, self.precision, self.nk, &self.params)
+        Known::new(&self.stencil, self.precision, self.grid.nk, &self.params).on(self.grid)
     }
 
     /// The value of a body in which nothing changes.

@@ -1,12 +1,12 @@
 //! The cells that calls compute, and those on which variables have values.
 
 use super::narrowing::Rim;
-use super::{Source, Stage, Staged, beyond, shared};
+use super::{Source, Stage, Staged, beyond};
 use crate::analysis::columns::columns_where;
 use crate::analysis::extents::{bounds, reaches};
-use crate::analysis::levels;
+use crate::analysis::{bounds as said, levels};
 use crate::diagnostic::Refusal;
-use crate::grid::{Adjacency, Form, Grid, Region};
+use crate::grid::{Adjacency, Form, Grid, Region, shared};
 use crate::ir::program::{Call, GridAxis, Side, Variable};
 use crate::ir::scalar::Value;
 use crate::ir::{FieldId, Handle, Place, Role, Stencil, VariableId};
@@ -107,14 +107,27 @@ impl There {
         axes && columns
     }
 
-    /// What there is after more was computed: of two areas of which neither holds the other, the larger one counts.
+    /// Both areas as one, if they are one: they differ along a single axis, and leave nothing between them there.
+    fn side_by_side(&self, other: &There) -> Option<There> {
+        let axes: Vec<usize> = (0..3).filter(|&axis| self.axes[axis] != other.axes[axis]).collect();
+        let &[axis] = axes.as_slice() else { return None };
+        let (own, more) = (&self.axes[axis], &other.axes[axis]);
+        let mut both = self.clone();
+        both.axes[axis] = own.start.min(more.start)..own.end.max(more.end);
+        (self.columns == other.columns && own.start <= more.end && more.start <= own.end).then_some(both)
+    }
+
+    /// What there is after more was computed: of two areas of which neither holds the other, and which are none together, the larger one
+    /// counts.
     fn joined(self, more: There) -> There {
-        match () {
-            () if more.contains(&self) => more,
-            () if self.contains(&more) => self,
-            () if more.cells() > self.cells() => more,
-            () => self,
+        if more.contains(&self) {
+            return more;
         }
+        if self.contains(&more) {
+            return self;
+        }
+        let both = self.side_by_side(&more);
+        both.unwrap_or(if more.cells() > self.cells() { more } else { self })
     }
 }
 
@@ -261,6 +274,8 @@ pub fn region(
 ) -> Result<Region, Wrong> {
     let mut region = staged.inner();
     let program = &staged.program.name;
+    let known = levels::Known::new(stencil, staged.precision, staged.grid.nk, params).on(staged.domain);
+    let wanted = staged.wanted(&known);
     if staged.domain.form == Form::Rows {
         for (number, reach) in bounds(stencil).into_iter().enumerate() {
             let (Some(reach), Some(there)) = (reach, &there[number]) else { continue };
@@ -279,6 +294,11 @@ pub fn region(
             let help = "give a larger grid, or say what lies beyond its edges: `boundary { i: periodic, j: periodic }`";
             return Err(Wrong::Empty(refusal.help(help)));
         }
+        let can = region;
+        region = can.map(|axis, own| if axis == GridAxis::K { own.clone() } else { shared(own, wanted.along(axis)) });
+        if let Some(axis) = GridAxis::ACROSS.into_iter().find(|&axis| region.along(axis).is_empty()) {
+            return Err(Wrong::Empty(said::nothing(&known, axis, staged.without_edges(&can).along(axis))));
+        }
     } else if let Some(adjacency) = adjacency {
         let is_there = |field: FieldId, column: usize| {
             let there = there[field.index()].as_ref();
@@ -293,7 +313,6 @@ pub fn region(
             None => 0..field.place.levels.count(staged.grid.nk),
         })
         .collect();
-    let known = levels::Known::new(stencil, staged.precision, staged.grid.nk, params);
     let computed = levels::readable(&known, levels::candidates(stencil, region.k.clone()), Some(&ranges));
     let (Some(&first), Some(&last)) = (computed.first(), computed.last()) else {
         let refusal = Refusal::new(format!(
@@ -301,11 +320,9 @@ pub fn region(
             stencil.told(),
             staged.domain.nk
         ));
-        let help = match &stencil.part {
-            Some(part) if !part.bounds.is_empty() => {
-                "levels are counted from 0: look at those of the call, and at what the stencil reads on them"
-            }
-            Some(_) | None => {
+        let help = match stencil.says(GridAxis::K) {
+            true => "levels are counted from 0: look at those that are said, and at what the stencil reads on them",
+            false => {
                 "give a grid with more levels, guard the read, as in `if k > 0 { a[k-1] } else { a }`, or say what lies beyond: \
                  `boundary { k: copy }`"
             }
@@ -339,7 +356,7 @@ pub fn region(
         .into());
     }
     region.k = levels;
-    check_edges(staged, stencil, call, &region, there)?;
+    check_edges(staged, stencil, call, [&wanted, &region], there)?;
     Ok(region)
 }
 
@@ -352,17 +369,16 @@ pub(super) fn within(of: &Range<usize>, there: &Range<usize>, [low, high]: [i32;
     if start < end { start as usize..end as usize } else { 0..0 }
 }
 
-/// Where a variable of the call has a rule for an edge, the call computes the cells there.
+/// Where a variable of the call has a rule for an edge, the call computes all cells that it should, up to there.
 fn check_edges(
     staged: &Staged,
     stencil: &Stencil,
     call: &Call,
-    region: &Region,
+    [wanted, region]: [&Region; 2],
     there: &[Option<There>],
 ) -> Result<(), Refusal> {
-    let inner = staged.inner();
     for (axis, side) in GridAxis::ends() {
-        let (whole, computed) = (inner.along(axis), region.along(axis));
+        let (whole, computed) = (wanted.along(axis), region.along(axis));
         let reached = match side {
             Side::Low => computed.start == whole.start,
             // Of interfaces there is one more.

@@ -24,9 +24,9 @@ fn what_has_no_value_is_not_read() {
     assert!(self::staged(SHRINKS, Grid::rows(9, 4, 2)).unwrap_err().contains("computes no cell"));
 }
 
-/// Where a field has a boundary, levels up to the edge are computed: all that there are, and not some of them.
+/// Where a field has a boundary, levels up to the edge are computed: all that there are, or all that are said.
 #[test]
-fn a_call_on_some_levels_ends_at_no_boundary() {
+fn a_call_on_some_levels_computes_them_where_there_is_a_boundary() {
     let text = |levels: &str| {
         format!(
             "program own {{ in t; out f on (i, j, k+1); boundary t {{ k: mirror }}; f = flux(t) on levels {levels} }}
@@ -35,11 +35,72 @@ fn a_call_on_some_levels_ends_at_no_boundary() {
     };
     let domain = Grid::rows(4, 3, 5);
     assert_eq!(staged(&text("0..nk + 1"), domain).unwrap().computed.k, 0..5);
-    let wrong = staged(&text("1..nk"), domain).unwrap_err();
+    assert_eq!(staged(&text("1..nk"), domain).unwrap().computed.k, 1..5);
+}
+
+/// What is beside a part of a grid is computed by other calls, and read; a part next to the part before is one with it.
+#[test]
+fn calls_compute_parts_of_i_and_j() {
+    let text = |calls: &str| {
+        let role = if calls.starts_with('t') { "inout" } else { "in" };
+        format!(
+            "program own {{ param n: int; {role} t; out o; boundary {{ i: periodic, j: copy }}; {calls} }}
+             stencil beside {{ in t; out next; next = t[i-1] + t[j+1] }}
+             stencil copy {{ in t; out next; i 1..ni; next = t }}"
+        )
+    };
+    let domain = Grid::rows(8, 6, 3);
+    let regions = |calls: &str| {
+        let staged = staged(&text(calls), domain)?;
+        let own = staged.stages.iter().map(|stage| staged.without_edges(&stage.region).to_string());
+        Ok::<_, String>(own.collect::<Vec<String>>().join("; "))
+    };
+    let own = regions("t = beside(t) on i 0..n, j nj - 1; o = beside(t) on levels 1..nk; o = copy(t) on i 0..n + 1");
+    assert_eq!(own.unwrap(), "i 0..3, j 5..6, k 0..3; i 0..8, j 0..6, k 1..3; i 1..4, j 0..6, k 0..3");
+    // Half by half, all of it has values.
+    let halves = "let a = beside(t) on j 0..n; a = beside(t) on j n..nj; o = copy(a)";
+    assert_eq!(regions(halves).unwrap(), "i 0..8, j 0..3, k 0..3; i 0..8, j 3..6, k 0..3; i 1..8, j 0..6, k 0..3");
+    // A name has no values elsewhere.
+    let some = regions("let a = beside(t) on i 0..5, levels 0..2; o = copy(a)").unwrap_err();
+    assert!(some.contains("`a` is read beyond its high edge along `i` by `copy`"), "{some}");
+    let wrong = |calls: &str| regions(calls).unwrap_err();
     assert!(
-        wrong.contains("computes `k` from 1 to 4") && wrong.contains("`t` has a boundary at the low edge"),
-        "{wrong}"
+        wrong("o = copy(t) on i 0..n + 6")
+            .contains("ends before i = 9, which is `n + 6`, and there are 8 columns along i")
     );
+    assert!(
+        wrong("o = copy(t) on j n - 4")
+            .contains("is computed on j = -1, which is `n - 4`, and there are 6 columns along j")
+    );
+    assert!(wrong("o = copy(t) on i 0").contains("computes no column: along i it can compute 0..8"));
+}
+
+/// An edge that is not looked at, since a part is computed that is away from it, needs no rule.
+#[test]
+fn a_part_away_from_an_edge_needs_no_boundary_there() {
+    let text = |part: &str| {
+        format!(
+            "program own {{ in a; inout b; boundary b {{ i: periodic }}; b = both(a, b) on {part} }}
+             stencil both {{ in a, b; out r; r = a[i-1] + b[i-1] }}"
+        )
+    };
+    let domain = Grid::rows(8, 6, 3);
+    assert_eq!(staged(&text("i 1..ni"), domain).unwrap().computed_of(VariableId::new(1)).i, 0..8);
+    let wrong = staged(&text("i 0..3"), domain).unwrap_err();
+    assert!(wrong.contains("`a` is read beyond its low edge along `i` by `both on i 0..3`"), "{wrong}");
+}
+
+/// A stage that computes a part becomes one with no other, whatever is fused.
+#[test]
+fn calls_on_parts_are_not_fused() {
+    let text = "
+        program own { inout t; boundary { i: periodic }; t = beside(t) on i 0..3; t = beside(t) on i 0..3; repeat 3 { t = beside(t) } }
+        stencil beside { in t; out next; next = t[i-1] + t }";
+    let own = staged(text, Grid::rows(6, 5, 4)).unwrap();
+    let fused = own.fused(Fusing { fuse: Fuse::Everything, times: 2, wraps: false, whole: false });
+    let regions: Vec<String> =
+        fused.stages.iter().map(|stage| stage.region.along(GridAxis::I).len().to_string()).collect();
+    assert_eq!(regions[..2], ["3", "3"]);
 }
 
 /// What is read on levels that are data is whole, and none of the values of a call before in the same stage.

@@ -7,11 +7,12 @@
 
 use super::numbers::Numbers;
 use super::region::{self, Known, There, Wrong};
-use super::{Loop, Stage, Staged, Step, Times, halo, narrowing, shared};
-use crate::analysis::levels::{self, check_bounds, depend_on_params};
+use super::{Loop, Stage, Staged, Step, Times, halo, narrowing};
+use crate::analysis::bounds;
+use crate::analysis::levels::{self, depend_on_params};
 use crate::analysis::moving::allowed_on_grid;
 use crate::diagnostic::Refusal;
-use crate::grid::{Adjacency, Region};
+use crate::grid::{Adjacency, Region, shared};
 use crate::ir::program::{Action, Call, GridAxis, Repeat};
 use crate::ir::scalar::Value;
 use crate::ir::{Body, Handle, Node, ParamId, Stencil, VariableId};
@@ -266,7 +267,9 @@ impl<'a> Stager<'a> {
             };
             params.push(self.numbers.value(value));
         }
-        check_bounds(lowered, staged.precision, staged.domain.nk, &params)?;
+        bounds::check_form(lowered, staged.domain)?;
+        let known = levels::Known::new(lowered, staged.precision, staged.domain.nk, &params).on(staged.domain);
+        GridAxis::ALL.into_iter().try_for_each(|axis| bounds::check(&known, axis))?;
         self.check_levels(call, &stencil, &params)?;
         Ok((stencil, params))
     }
@@ -280,7 +283,7 @@ impl<'a> Stager<'a> {
         !self.staged.program.numbers_in(body).is_empty()
     }
 
-    /// Refuses a call that may compute other levels in each turn: what it computes is found out once.
+    /// Refuses a call that may compute other cells in each turn: what it computes is found out once.
     fn check_levels(&self, call: &Call, stencil: &Stencil, params: &[Value]) -> Result<(), Refusal> {
         let changing: Vec<bool> =
             call.params.iter().map(|given| given.as_ref().is_some_and(|body| self.is_changing(body))).collect();
@@ -291,16 +294,26 @@ impl<'a> Stager<'a> {
                 node => node.clone(),
             })
         });
-        if !depend_on_params(&of_turn) {
-            return Ok(());
-        }
+        let what = match (depend_on_params(&of_turn), bounds::columns_depend_on_params(&of_turn)) {
+            (true, _) => "levels",
+            (false, true) => "columns",
+            (false, false) => return Ok(()),
+        };
         let name = &stencil.params[ParamId::new(first)].name;
+        let help = match what {
+            "levels" => {
+                "guard reads of other levels by `k` and `nk`, whatever the turn: `if k > 0 { a[k-1] } else { a }`"
+            }
+            _ => {
+                "say where it computes by numbers that stay the same; or choose in the stencil, by a field `on (i, j)`"
+            }
+        };
         Err(Refusal::new(format!(
-            "which levels `{}` computes depends on `{name}`, which changes with each turn of a loop in program `{}`",
+            "which {what} `{}` computes depends on `{name}`, which changes with each turn of a loop in program `{}`",
             stencil.told(),
             self.staged.program.name
         ))
-        .help("guard reads of other levels by `k` and `nk`, whatever the turn: `if k > 0 { a[k-1] } else { a }`"))
+        .help(help))
     }
 
     /// Why a call cannot be computed: in a loop, perhaps since it computes fewer cells in each turn.

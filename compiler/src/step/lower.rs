@@ -4,6 +4,7 @@ use super::flow::{Flow, REACH, Source, Use, used};
 use super::{Kernel, Launch, StepTask};
 use crate::cuda;
 use crate::diagnostic::Refusal;
+use crate::ir::program::GridAxis;
 use crate::ir::{Body, FieldId, Handle, Levels, Node, ParamId, Relation, Role, Store};
 use crate::kernel::build::{Builder, Computing, Making, Term};
 use crate::kernel::scalar::Scalar;
@@ -315,7 +316,7 @@ impl<'a> Lowering<'a> {
             let value = match node {
                 Node::Param(param) => self.params.get(param).copied(),
                 Node::Level => Some(level),
-                Node::LevelCount => Some(self.own.int(self.task.extents[2] as i64)),
+                Node::Count(GridAxis::K) => Some(self.own.int(self.task.extents[2] as i64)),
                 _ => match used(stencil, node, shift) {
                     Some(used) => element(used).or_else(|| self.uniforms.get(&used.source).copied()),
                     None => self.scalar.value(&mut self.own, body, id, &|operand| values[operand.index()]),

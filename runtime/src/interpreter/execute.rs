@@ -365,7 +365,7 @@ pub(super) fn compute<R: Real + Element>(
         (Node::Real(_) | Node::Int(_) | Node::Bool(_) | Node::Param(_), _)
         | (
             Node::Level
-            | Node::LevelCount
+            | Node::Count(_)
             | Node::Read { .. }
             | Node::Present { .. }
             | Node::InZone(_)

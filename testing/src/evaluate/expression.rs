@@ -147,6 +147,8 @@ impl<'a, R: Real> Evaluator<'a, R> {
                 return Ok(Parts::One(Value { range: Some([0, 0]), ..level }));
             }
             "nk" => return known(Cells::Int(domain.all(domain.grid.nk as i32))),
+            "ni" => return known(Cells::Int(domain.all(domain.grid.ni as i32))),
+            "nj" => return known(Cells::Int(domain.all(domain.grid.nj as i32))),
             "pi" => return self.everywhere(Cells::Real(domain.all(R::of(std::f64::consts::PI)))),
             _ => {}
         }

@@ -15,8 +15,11 @@ use real::Real;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use stencilc_compiler::ast::{Constant, ExprId, Fields, File, Function, Item, Params, PlaceOn, Statement, Typed};
+use stencilc_compiler::ast::{
+    Constant, ExprId, Fields, File, Function, Item, Params, PlaceOn, Statement, Typed, Within,
+};
 use stencilc_compiler::grid::{Adjacency, Grid, Region};
+use stencilc_compiler::ir::program::GridAxis;
 use stencilc_compiler::ir::{Precision, Stored, scalar};
 use stencilc_runtime::Data;
 use value::{Cells, Domain, Parts, Rounding, Value};
@@ -191,7 +194,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
         });
         let mut assigned: Vec<(&str, Value<R>)> = Vec::new();
         let mut fields: Vec<(&str, &Fields)> = Vec::new();
-        let mut wanted = 0..i64::MAX;
+        let mut said: Vec<&Within> = Vec::new();
         let statements = &stencil.ok_or("a file without a stencil")?.statements;
         self.by_level = statements.iter().any(|statement| matches!(statement, Statement::SumsByLevel(_)));
         for statement in statements {
@@ -230,10 +233,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
                 // What is shown takes no part in what is computed.
                 Statement::Print(_) | Statement::SumsByLevel(_) => {}
                 Statement::Zones(_) => return Err("zones are parts of a mesh".into()),
-                Statement::Levels(own) => {
-                    let first = self.level(own.first)?;
-                    wanted = first..own.end.map_or(Ok(first + 1), |end| self.level(end))?;
-                }
+                Statement::Within(own) => said.push(own),
                 Statement::Sweep(_) => return Err("a construct of a later version".into()),
                 Statement::Repeat(_) | Statement::Boundary(_) | Statement::Reduce(_) => {
                     return Err("a construct that belongs in no stencil".into());
@@ -243,10 +243,21 @@ impl<'a, R: Real> Evaluator<'a, R> {
         let reach = [0, 1, 2].map(|axis| assigned.iter().map(|(_, value)| value.reach[axis]).max().unwrap_or(0));
         // Who writes at interfaces alone may say that it goes on to the last one.
         let mut written = fields.iter().filter(|(_, own)| own.role.text != "in");
-        let nk = self.domain.grid.nk;
-        let goes_on = wanted.end < i64::MAX
+        let Grid { ni, nj, nk, .. } = self.domain.grid;
+        let goes_on = said.iter().any(|own| own.axis == GridAxis::K)
             && written.try_fold(true, |all, (_, own)| Ok::<_, String>(all && place(own, nk)?.1 == Some(nk + 1)))?;
-        let wanted = wanted.start..wanted.end.min((nk + usize::from(goes_on)) as i64);
+        let mut wanted = [ni, nj, nk + usize::from(goes_on)].map(|count| 0..count as i64);
+        for own in said {
+            let first = self.place(own.first)?;
+            let end = own.end.map_or(Ok(first + 1), |end| self.place(end))?;
+            let all = &mut wanted[own.axis as usize];
+            let is_there = (all.start..=all.end).contains(&first) && (all.start..=all.end).contains(&end);
+            // Cells that stand in no rows have no i and no j.
+            if !is_there || first >= end || own.axis != GridAxis::K && self.domain.adjacency.is_some() {
+                return Ok((reach, Evaluated::Nothing));
+            }
+            *all = first..end;
+        }
         let Some(region) = self.region(&assigned, wanted)? else { return Ok((reach, Evaluated::Nothing)) };
         let mut outputs = self.given.outputs.clone();
         for (name, value) in &assigned {
@@ -257,19 +268,19 @@ impl<'a, R: Real> Evaluator<'a, R> {
         Ok((reach, Evaluated::Computed { region, outputs }))
     }
 
-    /// The number of a level, which is the same in every cell.
-    fn level(&mut self, expr: ExprId) -> Result<i64> {
+    /// A place along an axis, which is the same in every cell.
+    fn place(&mut self, expr: ExprId) -> Result<i64> {
         let value = self.one(expr)?;
         Ok(i64::from(wholes(&value)[self.domain.index(0, 0, 0)]))
     }
 
     /// The cells where all outputs can be computed.
-    fn region(&self, assigned: &[(&str, Value<R>)], wanted: Range<i64>) -> Result<Option<Region>> {
+    fn region(&self, assigned: &[(&str, Value<R>)], wanted: [Range<i64>; 3]) -> Result<Option<Region>> {
         let Grid { ni, nj, .. } = self.domain.grid;
         let (columns, levels) = everywhere(assigned.iter().map(|(_, value)| value));
-        let levels: Vec<usize> = (wanted.start.max(0) as usize..wanted.end.max(0) as usize)
-            .filter(|&level| levels.as_ref().is_none_or(|levels| levels[level + self.domain.margin[2]]))
-            .collect();
+        let [across, down, up] = wanted.map(|own| own.start as usize..own.end as usize);
+        let levels: Vec<usize> =
+            up.filter(|&level| levels.as_ref().is_none_or(|levels| levels[level + self.domain.margin[2]])).collect();
         let inside = |j: usize, i: usize| {
             columns.as_ref().is_none_or(|columns| columns[self.domain.index(i, j, 0) % self.domain.columns()])
         };
@@ -280,8 +291,8 @@ impl<'a, R: Real> Evaluator<'a, R> {
             let k = span(&levels).filter(|k| is_without_gap(k) && !cells.is_empty());
             return Ok(k.map(|k| Region { i: 0..ni, j: 0..nj, k, cells: Some(cells) }));
         }
-        let rows: Vec<usize> = (0..nj).filter(|&j| (0..ni).any(|i| inside(j, i))).collect();
-        let across: Vec<usize> = (0..ni).filter(|&i| (0..nj).any(|j| inside(j, i))).collect();
+        let rows: Vec<usize> = down.filter(|&j| (0..ni).any(|i| inside(j, i))).collect();
+        let across: Vec<usize> = across.filter(|&i| (0..nj).any(|j| inside(j, i))).collect();
         let (Some(i), Some(j), Some(k)) = (span(&across), span(&rows), span(&levels)) else { return Ok(None) };
         if !is_without_gap(&k) {
             return Ok(None);

@@ -74,8 +74,15 @@ impl Generator {
         }
         self.rng.shuffle(&mut outputs);
         let levels = self.chance(12).then(|| self.levels(&statements));
-        let has_one_level = matches!(levels, Some(Statement::Levels(_, None)));
+        let has_one_level = matches!(levels, Some(Statement::Within(_, _, None)));
         statements.splice(0..0, levels);
+        for (axis, ends) in [('i', ["ni", "ni - 1"]), ('j', ["nj", "nj - 1"])] {
+            if self.chance(6) {
+                let first = self.pick(&["0", "1", "2", ends[1]]);
+                let end = if self.chance(60) { Some(self.pick(&[ends[0], ends[1], "3"])) } else { None };
+                statements.insert(0, Statement::Within(axis, first, end));
+            }
+        }
         let each = (size / (middle + outputs.len()).max(1)).max(2);
         for (name, kind, place) in outputs {
             let allow = Varies { levels: place.levels || has_one_level, ..place };
@@ -108,9 +115,9 @@ impl Generator {
             (_, _) => "nk - 1",
         };
         match (goes_on, self.rng.u32(0..6)) {
-            (true, 0) => Statement::Levels("nk", None),
-            (_, 0 | 1) => Statement::Levels(self.pick(&["0", "1", "nk - 1", "2"]), None),
-            (_, _) => Statement::Levels(self.pick(&["0", "1", "2", "nk - 2"]), Some(end)),
+            (true, 0) => Statement::Within('k', "nk", None),
+            (_, 0 | 1) => Statement::Within('k', self.pick(&["0", "1", "nk - 1", "2"]), None),
+            (_, _) => Statement::Within('k', self.pick(&["0", "1", "2", "nk - 2"]), Some(end)),
         }
     }
 

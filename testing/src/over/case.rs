@@ -251,6 +251,10 @@ impl subject::Case for Case {
             ("levels that are said", stencils.iter().any(|own| own.levels.is_some())),
             ("zones that are said", stencils.iter().any(|own| own.zones.is_some())),
             ("questions for zones", text.contains("in_zone(")),
+            ("questions for zones of neighbours", {
+                let mut asked = text.split("in_zone(").skip(1);
+                asked.any(|after| after.split_once(')').is_some_and(|(_, behind)| behind.starts_with('[')))
+            }),
             ("sweeps", text.contains("    sweep k")),
             ("calls in a place", text.contains(") on ")),
             ("interfaces of levels", text.contains(", k+1\n")),

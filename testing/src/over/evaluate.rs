@@ -443,7 +443,11 @@ impl<'a> Evaluation<'a> {
             Cond::HasLevel(by) => {
                 (0..self.stencil.mesh.levels.unwrap_or(1) as i64).contains(&(place.level + i64::from(*by)))
             }
-            Cond::InZone(first, last) => self.is_in((*first, *last), place.element),
+            Cond::InZone(None, first, last) => self.is_in((*first, *last), place.element),
+            Cond::InZone(Some((set, way)), first, last) => {
+                let zones = &self.stencil.mesh.zones[*set].1;
+                self.walk(way, place).is_ok_and(|element| (*first..=*last).contains(&zones[element]))
+            }
             Cond::Not(cond) => !self.holds(cond, place),
             Cond::And(a, b) => self.holds(a, place) && self.holds(b, place),
         }

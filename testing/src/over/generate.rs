@@ -159,7 +159,12 @@ impl Writer {
 
     /// Some zones of the stencil's set that follow each other, if it has any.
     fn zones(&mut self) -> Option<(u8, u8)> {
-        let count = self.stencil.mesh.zones[self.stencil.over].0;
+        self.zones_of(self.stencil.over)
+    }
+
+    /// The same of any set.
+    fn zones_of(&mut self, set: usize) -> Option<(u8, u8)> {
+        let count = self.stencil.mesh.zones[set].0;
         let first = self.rng.u8(0..count.max(1));
         (count > 0).then(|| (first, self.rng.u8(first..count)))
     }
@@ -373,13 +378,18 @@ impl Writer {
         };
         if let Some((first, last)) = self.zones().filter(|_| !self.is_elsewhere && self.one_in(6)) {
             let (yes, no) = (self.expr(wanted, parts, depth), self.expr(wanted, parts, depth));
-            return Expr::Choose(Box::new(Cond::InZone(first, last)), Box::new(yes), Box::new(no));
+            return Expr::Choose(Box::new(Cond::InZone(None, first, last)), Box::new(yes), Box::new(no));
         }
         let Some(way) = asked else {
             let (yes, no) = (self.expr(wanted, parts, depth), self.expr(wanted, parts, depth));
             return Expr::Choose(Box::new(below), Box::new(yes), Box::new(no));
         };
         let present = Cond::Present(way.clone());
+        if let Some((first, last)) = self.zones_of(set).filter(|_| self.one_in(3)) {
+            let asked = Cond::InZone(Some((set, way)), first, last);
+            let (yes, no) = (self.expr(wanted, parts, depth), self.expr(wanted, parts, depth));
+            return Expr::Choose(Box::new(Cond::And(Box::new(present), Box::new(asked))), Box::new(yes), Box::new(no));
+        }
         let (cond, is_turned) = match self.rng.usize(0..3) {
             0 => (present, false),
             1 => (Cond::Not(Box::new(present)), true),

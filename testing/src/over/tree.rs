@@ -133,8 +133,8 @@ pub enum Cond {
     Present(Way),
     /// Whether there is a level so far away.
     HasLevel(i32),
-    /// Whether the element is in one of some zones: the first and the last of them.
-    InZone(u8, u8),
+    /// Whether the element, or the one of this set where a way leads, is in one of some zones: the first and the last of them.
+    InZone(Option<(usize, Way)>, u8, u8),
     Not(Box<Cond>),
     And(Box<Cond>, Box<Cond>),
 }
@@ -296,7 +296,10 @@ impl fmt::Display for In<'_, &Cond> {
             Cond::Present(way) => write!(f, "present({})", In(mesh, way)),
             Cond::HasLevel(by) if *by < 0 => write!(f, "k >= {}", -by),
             Cond::HasLevel(by) => write!(f, "k < nk - {by}"),
-            Cond::InZone(first, last) => write!(f, "in_zone({})", zones(*first, *last)),
+            Cond::InZone(None, first, last) => write!(f, "in_zone({})", zones(*first, *last)),
+            Cond::InZone(Some((_, way)), first, last) => {
+                write!(f, "in_zone({})[{}]", zones(*first, *last), In(mesh, way))
+            }
             Cond::Not(cond) => write!(f, "!({})", In(mesh, &**cond)),
             Cond::And(a, b) => write!(f, "({} && {})", In(mesh, &**a), In(mesh, &**b)),
         }

@@ -3,7 +3,7 @@
 use super::evaluate::{Arrays, Evaluation, Refused};
 use super::generate::{self, Kind};
 use super::shrink;
-use super::tree::{Action, Number, Stored, Timed};
+use super::tree::{Action, Number, Stored, Timed, Within};
 use crate::graph::Graph;
 use crate::subject::{self, Failure, Many, Outcome};
 use std::collections::BTreeMap;
@@ -45,6 +45,17 @@ fn runs_no_time(actions: &[Action]) -> bool {
         Action::Repeat(times, inner) => matches!(times, Number::Whole(0)) || runs_no_time(inner),
         Action::Call { .. } | Action::Rename { .. } | Action::Let(..) => false,
     })
+}
+
+/// Calls `change` with what each call says of where it is computed.
+fn each_place(actions: &mut [Action], change: &mut dyn FnMut(&mut Vec<Within>)) {
+    for action in actions {
+        match action {
+            Action::Call { within, .. } => change(within),
+            Action::Repeat(_, inner) => each_place(inner, change),
+            Action::Rename { .. } | Action::Let(..) => {}
+        }
+    }
 }
 
 /// A case that interpreter and evaluator agree on.
@@ -126,6 +137,8 @@ impl Case {
             (boundary.rules[0], boundary.rules[1]) = ([None; 2], [None; 2]);
         }
         self.timed.boundaries.retain(|own| own.rules.iter().flatten().any(Option::is_some));
+        // Such cells have no i and no j.
+        each_place(&mut self.timed.actions, &mut |within| within.retain(|own| own.axis == 2));
         let graph = Graph::new(self.seed);
         self.linked(graph)
     }
@@ -305,7 +318,14 @@ impl subject::Case for Case {
     }
 
     fn has(ready: &Ready) -> Vec<String> {
+        let (mut columns, mut levels) = (false, false);
+        each_place(&mut ready.case.timed.actions.clone(), &mut |within| {
+            columns |= within.iter().any(|own| own.axis < 2);
+            levels |= within.iter().any(|own| own.axis == 2);
+        });
         let has = [
+            ("calls on some columns", columns),
+            ("calls on some levels", levels),
             ("cells in no rows", ready.case.graph.is_some()),
             ("stages that are fused", ready.is_fused),
             ("parts", ready.case.parts(&ready.reference.problem).is_some()),

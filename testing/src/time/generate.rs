@@ -2,7 +2,9 @@
 
 mod sweeps;
 
-use super::tree::{Action, Boundary, Number, Op, Param, Role, Rule, Shape, Stencil, Stored, Term, Timed, Variable};
+use super::tree::{
+    Action, Boundary, End, Number, Op, Param, Role, Rule, Shape, Stencil, Stored, Term, Timed, Variable, Within,
+};
 use sweeps::{Known, real_of};
 
 /// The most steps of all loops together.
@@ -480,7 +482,40 @@ impl Generator {
             .iter()
             .map(|default| (default.is_none() || self.chance(60)).then(|| self.real_number()))
             .collect();
-        Some(Action::Call { stencil: number, reads, params, targets, fresh })
+        let often = if self.kind == Kind::Circles { 12 } else { 35 };
+        let within = if self.chance(often) {
+            // What sweeps goes through all levels; what writes at interfaces alone may go on behind the last one.
+            let mut written = stencil.fields.iter().filter(|(role, _)| role.is_written());
+            self.within(stencil.sweeps.is_empty() && written.any(|(_, shape)| !shape.interfaces))
+        } else {
+            Vec::new()
+        };
+        Some(Action::Call { stencil: number, reads, params, targets, fresh, within })
+    }
+
+    /// Where a call is computed: on which columns, perhaps, and on which levels.
+    fn within(&mut self, levels: bool) -> Vec<Within> {
+        let mut all = Vec::new();
+        for axis in 0..if levels { 3 } else { 2 } {
+            if !self.chance(45) {
+                continue;
+            }
+            let wholes = self.numbers.iter().filter(|(_, whole)| *whole).map(|(own, _)| own.clone());
+            let said: Vec<Number> = wholes.collect();
+            let first = match self.rng.u32(0..100) {
+                0..75 => End::After(self.rng.i64(0..3)),
+                75..95 => End::Before(self.rng.i64(1..4)),
+                _ => said.first().map_or(End::After(0), |own| End::Said(own.clone())),
+            };
+            let end = match self.rng.u32(0..100) {
+                0..25 => None,
+                25..45 => Some(End::After(self.rng.i64(3..5))),
+                45..95 => Some(End::Before(self.rng.i64(0..3))),
+                _ => said.last().map(|own| End::Said(own.clone())),
+            };
+            all.push(Within { axis, first, end });
+        }
+        all
     }
 
     fn rename(&mut self) -> Option<Action> {

@@ -1,6 +1,6 @@
 //! Programs in time as text.
 
-use super::tree::{Action, Boundary, Number, Op, Role, Rule, Shape, Stencil, Stored, Swept, Term, Timed};
+use super::tree::{Action, Boundary, End, Number, Op, Role, Rule, Shape, Stencil, Stored, Swept, Term, Timed, Within};
 use std::fmt::{self, Display, Formatter};
 
 /// A number as the language has it: a sign is an operator, so it stands in parentheses.
@@ -159,11 +159,32 @@ impl Display for Boundary {
     }
 }
 
+impl Display for Within {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let axis = ["i", "j", "k"][self.axis];
+        let place = |own: &End| match own {
+            End::After(n) => n.to_string(),
+            End::Before(0) => format!("n{axis}"),
+            End::Before(n) => format!("n{axis} - {n}"),
+            End::Said(number) => number.to_string(),
+        };
+        let word = match (self.axis, &self.end) {
+            (2, Some(_)) => "levels",
+            (2, None) => "level",
+            _ => axis,
+        };
+        match &self.end {
+            Some(end) => write!(f, "{word} {}..{}", place(&self.first), place(end)),
+            None => write!(f, "{word} {}", place(&self.first)),
+        }
+    }
+}
+
 fn actions(all: &[Action], deep: usize, f: &mut Formatter<'_>) -> fmt::Result {
     let indent = "    ".repeat(deep);
     for action in all {
         match action {
-            Action::Call { stencil, reads, params, targets, fresh } => {
+            Action::Call { stencil, reads, params, targets, fresh, within } => {
                 let names: Vec<String> = targets.iter().map(|n| format!("v{n}")).collect();
                 let mut arguments: Vec<String> = reads.iter().map(|n| format!("v{n}")).collect();
                 let mut by_name = false;
@@ -176,7 +197,9 @@ fn actions(all: &[Action], deep: usize, f: &mut Formatter<'_>) -> fmt::Result {
                     }
                 }
                 let word = if *fresh { "let " } else { "" };
-                writeln!(f, "{indent}{word}{} = s{stencil}({})", names.join(", "), arguments.join(", "))?;
+                let place = within.iter().map(Within::to_string).collect::<Vec<_>>().join(", ");
+                let place = if place.is_empty() { place } else { format!(" on {place}") };
+                writeln!(f, "{indent}{word}{} = s{stencil}({}){place}", names.join(", "), arguments.join(", "))?;
             }
             Action::Rename { from, to, fresh } => {
                 writeln!(f, "{indent}{}v{to} = v{from}", if *fresh { "let " } else { "" })?;

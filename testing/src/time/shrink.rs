@@ -17,6 +17,9 @@ pub fn smaller(case: &Case) -> Vec<Case> {
     for n in 0..count(&case.timed.actions) {
         add(&|timed| change_action(&mut timed.actions, n, &mut flattened));
         add(&|timed| change_action(&mut timed.actions, n, &mut once));
+        for axis in 0..3 {
+            add(&|timed| change_action(&mut timed.actions, n, &mut |action| everywhere(action, axis)));
+        }
     }
     for n in 0..case.timed.boundaries.len() {
         add(&|timed| {
@@ -120,12 +123,20 @@ fn once(action: Action) -> Vec<Action> {
     vec![match action {
         Action::Repeat(Number::Whole(n), inner) => Action::Repeat(Number::Whole(n.min(3) - i64::from(n > 1)), inner),
         Action::Repeat(_, inner) => Action::Repeat(Number::Whole(2), inner),
-        Action::Call { stencil, reads, params, targets, fresh } => {
+        Action::Call { stencil, reads, params, targets, fresh, within } => {
             let params = params.iter().map(|own| own.as_ref().map(|_| Number::Literal(0.5))).collect();
-            Action::Call { stencil, reads, params, targets, fresh }
+            Action::Call { stencil, reads, params, targets, fresh, within }
         }
         other @ (Action::Rename { .. } | Action::Let(..)) => other,
     }]
+}
+
+/// A call that says nothing of an axis.
+fn everywhere(mut action: Action, axis: usize) -> Vec<Action> {
+    if let Action::Call { within, .. } = &mut action {
+        within.retain(|own| own.axis != axis);
+    }
+    vec![action]
 }
 
 /// Calls `change` with every call of a stencil.

@@ -189,6 +189,8 @@ pub enum Action {
         targets: Vec<usize>,
         /// Whether they are new.
         fresh: bool,
+        /// Where it is computed, at most once for each axis.
+        within: Vec<Within>,
     },
     /// `v1 = v2`, or `let v1 = v2`
     Rename {
@@ -203,6 +205,28 @@ pub enum Action {
     Let(usize, Number),
     /// `repeat p0 { ... }`
     Repeat(Number, Vec<Action>),
+}
+
+/// The part of an axis where a call is computed: `i 1..ni`, `level 0`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Within {
+    /// 0 is i, 1 is j, 2 is k.
+    pub axis: usize,
+    /// The first, or the only one.
+    pub first: End,
+    /// The one after the last.
+    pub end: Option<End>,
+}
+
+/// A place along an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// So many after the first.
+    After(i64),
+    /// So many before the one after the last.
+    Before(i64),
+    /// As a whole number of the program says.
+    Said(Number),
 }
 
 /// What lies beyond an edge.

@@ -35,10 +35,12 @@ mod program;
 mod tests;
 
 use super::{
-    Body, Field, FieldId, Kind, Levels, Mesh, Node, Origin, Path, Phase, Role, SetId, Stencil, Store, varies_across,
+    Body, Bound, Field, FieldId, Kind, Levels, Mesh, Node, Origin, Path, Phase, Role, SetId, Stencil, Store,
+    varies_across,
 };
 use crate::ir::Handle;
 use crate::ir::mesh::Zones;
+use crate::ir::program::GridAxis;
 pub use mesh::Stages;
 use mesh::{end, width};
 use std::collections::BTreeSet;
@@ -158,10 +160,15 @@ impl<'a> Checker<'a> {
         for store in &stencil.stores {
             stored[store.field.index()] += 1;
         }
-        if let Some(levels) = &stencil.levels {
-            self.body(levels, defs, false).map_err(|rule| format!("levels: {rule}"))?;
-            ensure(levels.kind() == Kind::Bool, || "levels: no truth says which are computed".to_owned())?;
-            ensure(levels.reads().next().is_none(), || "levels: fields say which are computed".to_owned())?;
+        let counts = |(_, node): (_, &Node)| matches!(node, Node::Count(GridAxis::I | GridAxis::J));
+        ensure(!stencil.bodies().flat_map(Body::iter).any(counts), || {
+            "a value depends on how many columns there are".into()
+        })?;
+        for Bound { axis, body, .. } in &stencil.within {
+            self.body(body, defs, false).map_err(|rule| format!("a bound along {axis}: {rule}"))?;
+            ensure(body.kind() == Kind::Int, || format!("a bound along {axis} is no whole number"))?;
+            let is_there = |(_, node): (_, &Node)| matches!(node, Node::Read { .. } | Node::Level);
+            ensure(!body.iter().any(is_there), || format!("a bound along {axis} depends on where something is"))?;
         }
         stencil.zones.map_or(Ok(()), |zones| self.zones(zones))?;
         for print in &stencil.prints {
@@ -191,8 +198,7 @@ impl<'a> Checker<'a> {
         let there_are = match self.through {
             GridOrMesh::Grid => 0,
             GridOrMesh::SomeMesh => usize::MAX,
-            GridOrMesh::Mesh { from, over, .. } if from != over => 0,
-            GridOrMesh::Mesh { mesh, over, .. } => mesh.sets[over].zones.len(),
+            GridOrMesh::Mesh { mesh, from, .. } => mesh.sets[from].zones.len(),
         };
         let fits = zones.first <= zones.last && usize::from(zones.last) < there_are;
         ensure(fits, || format!("zones {} to {} of {there_are}", zones.first, zones.last))
@@ -300,7 +306,7 @@ impl<'a> Checker<'a> {
         Ok(match node {
             Node::Real(_) => kind == Kind::Real,
             Node::Int(_) => kind == Kind::Int,
-            Node::Level | Node::LevelCount => kind == Kind::Int && !constant,
+            Node::Level | Node::Count(_) => kind == Kind::Int && !constant,
             Node::Bool(_) => kind == Kind::Bool,
             Node::Param(param) => {
                 let (number, count) = (param.index(), self.stencil.params.len());

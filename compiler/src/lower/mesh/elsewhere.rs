@@ -1,7 +1,7 @@
 //! Values at the elements of other sets than the stencil's: `let g on edge = ...`, and places that are passed to functions.
 
 use crate::ast::{self, ExprId, Name, PlaceOn};
-use crate::diagnostic::{Diagnostic, wrong};
+use crate::diagnostic::wrong;
 use crate::ir::{Path, SetId};
 use crate::lower::scope::Binding;
 use crate::lower::value::{Alias, Bound, Value};
@@ -58,7 +58,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Does something at an element of a set, of which nothing else is known.
-    fn at_elements<T>(&mut self, set: SetId, then: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn at_elements<T>(&mut self, set: SetId, then: impl FnOnce(&mut Self) -> T) -> T {
         let there = self.over.as_mut().map(|over| {
             let elsewhere = Some(set).filter(|&set| over.set != Some(set));
             (std::mem::replace(&mut over.elsewhere, elsewhere), std::mem::take(&mut over.present))
@@ -92,15 +92,6 @@ impl<'a> Lowering<'a> {
             Value::One(Alias::Int(slot)) => Some(slot),
             Value::One(_) | Value::Many(_) => None,
         }
-    }
-
-    /// Reports `in_zone` where a value of another set is written.
-    pub(super) fn own_zones_alone(&mut self, span: Span) -> Found<()> {
-        if self.other_set().is_none() {
-            return Some(());
-        }
-        let found = Diagnostic::error(span, "`in_zone` asks about the element that the stencil computes");
-        self.report(found.label("at an element of another set").help("pass what depends on the zone as a field"))
     }
 
     /// A place as it is told of an argument.

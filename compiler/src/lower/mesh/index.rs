@@ -2,6 +2,7 @@
 
 use super::mistaken::first_slot;
 use super::trail::joined;
+use super::zone::IN_ZONE;
 use crate::ast::{Expr, ExprId};
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{FieldId, Levels, Path, SetId};
@@ -13,6 +14,9 @@ use crate::source::Span;
 impl<'a> Lowering<'a> {
     /// `q[cells.0]`, `u[e, k-1]`, or a part of a vector.
     pub(in crate::lower) fn mesh_index(&mut self, base: ExprId, parts: &[ExprId], span: Span) -> Found<Nodes> {
+        if matches!(&self.file.exprs[base], Expr::Call(function, _) if function.text == IN_ZONE) {
+            return self.in_zone_of(base, parts, span);
+        }
         let bound = self.base(base)?;
         let (mut hops, mut levels) = (None, None);
         for &part in parts {
@@ -147,7 +151,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// What `alias` is where `path` leads.
-    fn moved_to(&mut self, alias: Alias, path: &Path, span: Span) -> Found<Alias> {
+    pub(super) fn moved_to(&mut self, alias: Alias, path: &Path, span: Span) -> Found<Alias> {
         match alias {
             Alias::Slots(field, own, part) => {
                 let place = self.stencil.fields[field].place;

@@ -1,14 +1,14 @@
 //! Zones: ranges of a set's elements, such as a rim and the interior.
 
-use crate::ast::{self, Argument, Expr, Name};
+use crate::ast::{self, Argument, Expr, ExprId, Name};
 use crate::diagnostic::{Diagnostic, guess, wrong};
-use crate::ir::mesh::{Mesh, Zone, Zones};
-use crate::ir::{Kind, Node, SetId};
+use crate::ir::mesh::{Mesh, Missing, Zone, Zones};
+use crate::ir::{Kind, Node, Origin, SetId};
 use crate::lower::value::Nodes;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
 
-/// The function that asks for the zone of the element at hand.
+/// The function that asks for the zone of the element at hand, or of one where a way leads.
 pub const IN_ZONE: &str = "in_zone";
 
 /// The most zones of a set.
@@ -46,10 +46,37 @@ impl<'a> Lowering<'a> {
         self.stencil.zones = self.own_set(own.span).and_then(|(mesh, set)| self.range_of_zones(mesh, set, &own.names));
     }
 
+    /// `in_zone(nudging)[cells.0]`: of the element where a way leads.
+    pub(super) fn in_zone_of(&mut self, asked: ExprId, parts: &[ExprId], span: Span) -> Found<Nodes> {
+        let (mesh, own) = self.own_set(span)?;
+        let names = parts.first().and_then(|&part| self.trail_of(part)).filter(|names| self.is_trail(names));
+        let (Some(names), [part]) = (names, parts) else {
+            let found = wrong(span, "the zone of a neighbour is asked for along a way", "no way");
+            return self.report(found.help("as in `in_zone(interior)[cells.0]`; zones are the same on all levels"));
+        };
+        let path = self.one_path(&names, self.span(*part))?;
+        self.check_holes(&path, span)?;
+        let questions = self.zones_asked.len();
+        let bound = self.at_elements(mesh.end(own, &path), |there| there.bind(asked, IN_ZONE, Origin::Base))?;
+        // What is true of all elements that are computed need not be so of their neighbours.
+        self.zones_asked.truncate(questions);
+        let moved = bound.map(|alias| self.moved_to(alias, &path, span)).collected()?;
+        let mut is_in = self.place_value(moved, span)?;
+        // What a hole is read as is in no zone.
+        for (beginning, _) in self.doubtful(&path, Missing::Value).into_iter().rev() {
+            is_in = is_in
+                .map(|node| {
+                    let present = self.node(Node::Present { path: beginning.clone() }, Kind::Bool, span)?;
+                    self.node(Node::And(present, node), Kind::Bool, span)
+                })
+                .collected()?;
+        }
+        Some(is_in)
+    }
+
     /// `in_zone(lateral, nudging)`
     pub(in crate::lower) fn in_zone(&mut self, arguments: &'a [Argument], span: Span) -> Found<Nodes> {
         let (mesh, set) = self.own_set(span)?;
-        self.own_zones_alone(span)?;
         let names: Option<Vec<Name>> = arguments.iter().map(|own| self.zone_argument(own)).collect();
         let Some(names) = names.filter(|names| !names.is_empty()) else {
             let found = Diagnostic::error(span, "`in_zone` asks whether the element at hand is in one of some zones");
@@ -58,7 +85,7 @@ impl<'a> Lowering<'a> {
         };
         let numbers = self.numbers_of_zones(mesh, set, &names)?;
         // A function may be called from stencils of other zones, too.
-        if self.calls.is_empty() {
+        if self.calls.is_empty() && self.other_set().is_none() {
             self.zones_asked.push((span, numbers.clone()));
         }
         // Zones that follow each other are one question.

@@ -8,13 +8,15 @@ use crate::ir::{Handle, Precision, Stencil, fold, needed};
 use crate::lower::Found;
 
 impl Programmer<'_, '_> {
-    /// Reports a read beyond an edge that has a rule for another field of the call, and none for this one. Along k this
-    /// depends on the levels, and is found out when they are known.
+    /// Reports a read beyond an edge that has a rule for another field of the call, and none for this one. Along k, and where a part of an
+    /// axis is computed, this depends on which, and is found out when that is known.
     pub(super) fn check_edges(&mut self, stencil: &Stencil, call: &Call) -> Found<()> {
         // What a constant rules out is not read, nor what a sweep computes for no output.
         let reaches = reaches(&needed(&fold(stencil, Precision::F64)));
         let mut fine = Some(());
-        for (axis, side) in GridAxis::ends().filter(|(axis, _)| *axis != GridAxis::K) {
+        let called = &self.program.stencils[call.stencil];
+        let all: Vec<GridAxis> = GridAxis::ACROSS.into_iter().filter(|&axis| !called.says(axis)).collect();
+        for (axis, side) in GridAxis::ends().filter(|(axis, _)| all.contains(axis)) {
             let ruled = call.reads().chain(call.writes()).find(|&id| self.program.variables[id].edges.has(axis, side));
             let Some(ruled) = ruled else { continue };
             for (id, field) in stencil.fields.iter() {

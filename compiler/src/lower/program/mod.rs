@@ -144,9 +144,10 @@ impl<'a> Programmer<'_, 'a> {
             Statement::Sweep(sweep) => self.belongs_into_a_stencil(sweep.span, "sweep"),
             Statement::Reduce(reduce) => self.belongs_into_a_stencil(reduce.span, "reduce"),
             Statement::SumsByLevel(span) => self.belongs_into_a_stencil(*span, "sums by level"),
-            Statement::Levels(ast::Levels { span, .. }) | Statement::Zones(ast::Zones { span, .. }) => {
+            Statement::Within(ast::Within { span, .. }) | Statement::Zones(ast::Zones { span, .. }) => {
                 let found = wrong(*span, "where something is computed is said of a call, or in a stencil", "of what?");
-                self.tell(found.help("behind a call: `h = step(h) on interior, levels 1..nk`"));
+                let place = if self.lowering.is_over_mesh() { "interior" } else { "i 2..ni - 2" };
+                self.tell(found.help(format!("behind a call: `h = step(h) on {place}, levels 1..nk`")));
             }
         }
     }
@@ -551,7 +552,7 @@ fn assigned_names(statements: &[Statement]) -> BTreeSet<&str> {
             Statement::Sweep(sweep) => open.extend(&sweep.statements),
             Statement::Field(_) | Statement::Param(_) | Statement::Constant(_) | Statement::Function(_) => {}
             Statement::Let(_) | Statement::Print(_) | Statement::Boundary(_) | Statement::Reduce(_) => {}
-            Statement::SumsByLevel(_) | Statement::Levels(_) | Statement::Zones(_) => {}
+            Statement::SumsByLevel(_) | Statement::Within(_) | Statement::Zones(_) => {}
         }
     }
     names

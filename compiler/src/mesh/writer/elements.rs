@@ -52,9 +52,9 @@ impl<'a> Writer<'a> {
         Some(OwnRange { name, n, first, items: Items::Set(set, Some(zones)) })
     }
 
-    /// Whether the element where hops lead is in one of some zones of the stencil's own set: its number tells.
+    /// Whether the element where hops lead is in one of some zones of its set: its number tells.
     pub fn in_zone(&mut self, zones: Zones, hops: &[Hop]) -> ValueId {
-        let set = self.task.stencil.set();
+        let set = self.task.stencil.end(hops);
         let own = &self.task.stencil.mesh.sets[set];
         let element = self.index(hops);
         let first_of = |writer: &mut Self, zone: u8| {

@@ -1,6 +1,7 @@
 //! Values: reads, definitions and bodies, where some path leads.
 
 use super::Writer;
+use crate::ir::program::GridAxis;
 use crate::ir::{Binary, Body, DefId, FieldId, Handle, Hop, Kind, Levels, Node, NodeId, Path, Relation, Role};
 use crate::kernel::build::Computing;
 use crate::kernel::{Function, Meaning, Operation, ValueId};
@@ -208,7 +209,7 @@ impl Writer<'_> {
                     let level = self.k.map_or(at.levels().into(), |k| k.plus(at.levels()));
                     self.own.term(level)
                 }
-                Node::LevelCount => self.own.int(self.task.levels as i64),
+                Node::Count(GridAxis::K) => self.own.int(self.task.levels as i64),
                 _ => self.operation(begun.body, id, &begun.values),
             };
             begun.values.push(value);

@@ -268,9 +268,8 @@ fn rows<R: Real + Row>(job: &MeshJob, tape: &Tape, elements: Range<usize>) -> (V
                 let row = &mut slots.truth[into.at(0)];
                 row.iter_mut().zip(&ways[*way]).for_each(|(row, &element)| *row = u8::from(element != HOLE));
             }
-            Instruction::InZone { zones, way, into } => {
-                let set = job.stencil.set();
-                let is_in = |element: usize| u8::from(zones.contain(job.mesh.zone(set, element)));
+            Instruction::InZone { zones, set, way, into } => {
+                let is_in = |element: usize| u8::from(zones.contain(job.mesh.zone(*set, element)));
                 let row = &mut slots.truth[into.at(0)];
                 match way {
                     None => row.iter_mut().zip(elements.clone()).for_each(|(row, element)| *row = is_in(element)),

@@ -9,7 +9,7 @@ use stencilc_compiler::analysis::levels::Known;
 use stencilc_compiler::depth::needed_first;
 use stencilc_compiler::ir::mesh::Zones;
 use stencilc_compiler::ir::scalar::Value;
-use stencilc_compiler::ir::{Body, DefId, FieldId, Handle, Hop, Kind, Levels, MeshStencil, Node, NodeId, Path};
+use stencilc_compiler::ir::{Body, DefId, FieldId, Handle, Hop, Kind, Levels, MeshStencil, Node, NodeId, Path, SetId};
 
 /// Instructions for one level.
 #[derive(Default)]
@@ -33,7 +33,7 @@ pub enum Instruction<'a> {
     /// Whether a way leads to elements.
     Present { way: usize, into: Slot },
     /// Whether the elements where a way leads are in some zones of the stencil's set.
-    InZone { zones: Zones, way: Option<usize>, into: Slot },
+    InZone { zones: Zones, set: SetId, way: Option<usize>, into: Slot },
     /// Computes a node of as many operands as it has; the first is `of` some kind.
     Compute { node: &'a Node, of: Kind, operands: [Source; 3], into: Slot },
 }
@@ -157,7 +157,8 @@ impl<'a> Writer<'a> {
             },
             Node::InZone(zones) => {
                 let (way, into) = (self.way(&at.0), self.slot(Kind::Bool));
-                self.tape.instructions.push(Instruction::InZone { zones: *zones, way, into });
+                let set = self.stencil.end(&at.0);
+                self.tape.instructions.push(Instruction::InZone { zones: *zones, set, way, into });
                 Source::Slot { slot: into, i: 0, j: 0 }
             }
             Node::Use { def, path } => self.values[&(*def, moved(at, path))],

@@ -118,7 +118,7 @@ pub(super) fn evaluate(job: &Job, body: &Body, node: NodeId, at: [i64; 3]) -> Va
     match &body[node] {
         Node::Param(param) => job.params[param.index()].rounded(job.precision),
         Node::Level => Value::Int(at[2] as i32),
-        Node::LevelCount => Value::Int(job.grid.nk as i32),
+        Node::Count(GridAxis::K) => Value::Int(job.grid.nk as i32),
         Node::Read { field, path, .. } => {
             let [i, j, k] = moved(path);
             let Field { place, stored, .. } = job.stencil.fields[*field];

@@ -7,6 +7,7 @@ use super::*;
 use crate::grid::in_rows;
 use evaluate::*;
 use stencilc_compiler::analysis;
+use stencilc_compiler::ir::program::GridAxis;
 use stencilc_compiler::ir::scalar::apply;
 use stencilc_compiler::ir::{
     Binary, Body, Def, DefId, Function, Node, NodeId, Offset, Origin, Param, ParamId, Path, Relation, Role, Store,
@@ -289,7 +290,7 @@ fn unread_levels_do_not_count() {
         w.choose(positive, below, here);
     });
     store(&mut s, guarded, |w| {
-        let (last, two) = (w.level(Relation::Lt, Node::LevelCount), w.level(Relation::Lt, Node::Int(2)));
+        let (last, two) = (w.level(Relation::Lt, Node::Count(GridAxis::K)), w.level(Relation::Lt, Node::Int(2)));
         let (next, here) = (w.used(guard, [-1, 2, 1]), w.used(guard, [0; 3]));
         let guard = w.add(Node::And(last, two), Kind::Bool);
         w.choose(guard, next, here);

@@ -35,7 +35,7 @@ fn random_body(random: &mut Random, s: &Stencil) -> Body {
         let (node, kind) = match random.below(16) {
             0 => [
                 (Node::Level, Int),
-                (Node::LevelCount, Int),
+                (Node::Count(GridAxis::K), Int),
                 (Node::Param(ParamId::new(0)), Real),
                 (Node::Param(ParamId::new(1)), Int),
                 (Node::Param(ParamId::new(2)), Bool),

@@ -25,6 +25,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use stencilc_compiler::analysis::levels::{Known, readable};
 use stencilc_compiler::ir::mesh::Zones;
+use stencilc_compiler::ir::program::GridAxis;
 use stencilc_compiler::ir::scalar::Value;
 use stencilc_compiler::ir::{
     Body, FieldId, Handle, Levels, Made, MadeKind, MeshCheck, MeshProgram, MeshStencil, MeshTest, Node, OF_ELEMENT,
@@ -226,7 +227,7 @@ impl Backend for Watched {
             let own = self.problem.computed(call.stencil, &computed.params)?;
             let stencil = &self.problem.program.stencils[call.stencil].stencil;
             // Calls that say on which levels they compute share their work, and leave the others as they were given.
-            match stencil.levels.is_some() {
+            match stencil.says(GridAxis::K) {
                 false => {
                     let mut all = self.levels.borrow_mut();
                     *all = all.start.max(own.start)..all.end.min(own.end);

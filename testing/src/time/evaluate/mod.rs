@@ -187,7 +187,7 @@ impl<'a> Evaluation<'a> {
     }
 
     fn call(&self, action: &Action, region: &Cells, arrays: &mut Arrays) {
-        let Action::Call { stencil, reads, params, targets, fresh } = action else { return };
+        let Action::Call { stencil, reads, params, targets, fresh, .. } = action else { return };
         let own = &self.timed.stencils[*stencil];
         let given = self.given(*stencil, params);
         let variables = read_variables(own, reads);

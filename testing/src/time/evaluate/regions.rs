@@ -4,9 +4,10 @@ use super::cell::Cell;
 use super::kept::kept;
 use super::place::{Place, place};
 use super::{Arrays, Cells, Evaluation, Refused, added, read_variables, sorted_outputs, swept_value};
-use crate::time::tree::{Action, Rule, Swept, Term};
+use crate::time::tree::{Action, End, Rule, Swept, Term, Within};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// A call, as far as it is known before anything is computed.
 struct Known {
@@ -27,10 +28,11 @@ impl Evaluation<'_> {
     pub(super) fn find_regions(&mut self, actions: &[Action], there: &mut Vec<Option<Cells>>) -> Result<(), Refused> {
         for action in actions {
             match action {
-                Action::Call { stencil, reads, targets, fresh, params } => {
+                Action::Call { stencil, reads, targets, fresh, params, within } => {
                     let kept = kept(&self.timed.stencils[*stencil]);
                     let at = Known { stencil: *stencil, params: self.given(*stencil, params), kept };
-                    let region = self.region(&at, reads, targets, there)?;
+                    let wanted = self.wanted(*stencil, within)?;
+                    let region = self.region(&at, reads, targets, there, &wanted)?;
                     for &target in targets {
                         let before = if *fresh { None } else { there[target].take() };
                         let own = self.cells_of(target, &region);
@@ -60,6 +62,7 @@ impl Evaluation<'_> {
         reads: &[usize],
         targets: &[usize],
         there: &[Option<Cells>],
+        wanted: &[Range<usize>; 3],
     ) -> Result<Cells, Refused> {
         let number = of.stencil;
         let stencil = &self.timed.stencils[number];
@@ -110,6 +113,10 @@ impl Evaluation<'_> {
         if !stencil.sweeps.is_empty() && !region[2].iter().all(|&own| own) {
             return Err(Refused(format!("s{number} has a sweep, and not all levels")));
         }
+        for (cells, wanted) in region.iter_mut().zip(wanted) {
+            let outside = cells.iter_mut().enumerate().filter(|(at, _)| !wanted.contains(at));
+            outside.for_each(|(_, is_in)| *is_in = false);
+        }
         for (axis, cells) in region.iter().enumerate() {
             let (Some(first), Some(last)) = (cells.iter().position(|&own| own), cells.iter().rposition(|&own| own))
             else {
@@ -119,11 +126,14 @@ impl Evaluation<'_> {
             if has_gap && (axis == 2 || self.links.is_none()) {
                 return Err(Refused(format!("s{number} leaves a gap along axis {axis}")));
             }
-            // Where one of its fields has a rule, every cell is computed.
+            // Where one of its fields has a rule, every cell is computed that should be.
             for &variable in variables.values().chain(targets) {
                 let [low, high] = self.rules[variable][axis];
                 let has_axis = self.timed.variables[variable].shape.has(axis);
-                if has_axis && (low != Rule::Halo && first > 0 || high != Rule::Halo && last + 1 < cells.len()) {
+                if has_axis
+                    && (low != Rule::Halo && first > wanted[axis].start
+                        || high != Rule::Halo && last + 1 < wanted[axis].end)
+                {
                     return Err(Refused(format!(
                         "v{variable} has a rule along axis {axis}, and s{number} stops before"
                     )));
@@ -131,6 +141,26 @@ impl Evaluation<'_> {
             }
         }
         Ok(region)
+    }
+
+    /// What a call says of where it is computed.
+    fn wanted(&self, stencil: usize, within: &[Within]) -> Result<[Range<usize>; 3], Refused> {
+        let mut wanted = self.extents.map(|n| 0..n);
+        for Within { axis, first, end } in within {
+            let n = self.extents[*axis] as i64;
+            let place = |own: &End| match own {
+                End::After(by) => *by,
+                End::Before(by) => n - by,
+                End::Said(number) => self.number(number) as i64,
+            };
+            let first = place(first);
+            let end = end.as_ref().map_or(first + 1, place);
+            if self.links.is_some() && *axis < 2 || first < 0 || first > n || end < 0 || end > n {
+                return Err(Refused(format!("s{stencil} is computed beyond axis {axis}")));
+            }
+            wanted[*axis] = first as usize..end as usize;
+        }
+        Ok(wanted)
     }
 
     /// Every read of a stencil's outputs from a place, and the values of sweeps that they need.
@@ -257,8 +287,19 @@ impl Evaluation<'_> {
     }
 }
 
-/// What has values after more was computed: of two boxes of which neither holds the other, the one with more cells.
+/// What has values after more was computed: of two boxes of which neither holds the other, and which are no box together, the one with
+/// more cells.
 fn joined(before: Cells, more: Cells) -> Cells {
+    let differing: Vec<usize> = (0..3).filter(|&axis| before[axis] != more[axis]).collect();
+    if let [axis] = differing[..] {
+        let both: Vec<bool> = before[axis].iter().zip(&more[axis]).map(|(a, b)| *a || *b).collect();
+        let runs = both.chunk_by(|a, b| a == b).filter(|run| run[0]).count();
+        if runs == 1 {
+            let mut whole = before;
+            whole[axis] = both;
+            return whole;
+        }
+    }
     let within = |a: &Cells, b: &Cells| a.iter().zip(b).all(|(a, b)| a.iter().zip(b).all(|(a, b)| !a || *b));
     let count = |own: &Cells| own.iter().map(|axis| axis.iter().filter(|own| **own).count()).product::<usize>();
     if within(&before, &more) || !within(&more, &before) && count(&more) > count(&before) { more } else { before }
