@@ -36,7 +36,8 @@ impl Evaluation<'_> {
                     for &target in targets {
                         let before = if *fresh { None } else { there[target].take() };
                         let own = self.cells_of(target, &region);
-                        there[target] = Some(before.map_or(own.clone(), |before| joined(before, own)));
+                        there[target] =
+                            Some(before.map_or(own.clone(), |before| joined(before, own, self.links.is_none())));
                     }
                     self.regions.push_back(region);
                 }
@@ -288,10 +289,12 @@ impl Evaluation<'_> {
 }
 
 /// What has values after more was computed: of two boxes of which neither holds the other, and which are no box together, the one with
-/// more cells.
-fn joined(before: Cells, more: Cells) -> Cells {
+/// more cells. Cells that stand in no rows are beside no other.
+fn joined(before: Cells, more: Cells, is_in_rows: bool) -> Cells {
     let differing: Vec<usize> = (0..3).filter(|&axis| before[axis] != more[axis]).collect();
-    if let [axis] = differing[..] {
+    if let [axis] = differing[..]
+        && (is_in_rows || axis == 2)
+    {
         let both: Vec<bool> = before[axis].iter().zip(&more[axis]).map(|(a, b)| *a || *b).collect();
         let runs = both.chunk_by(|a, b| a == b).filter(|run| run[0]).count();
         if runs == 1 {
