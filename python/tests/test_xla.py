@@ -162,7 +162,7 @@ def test_a_gpu_is_asked_of_xla(phi: Any) -> None:
     assert not own.calls("CUDA", call(own, phi, res)) and "gives no number of the GPU" in str(own.said)
     own = Xla((0, 1))
     # That version has no function for it.
-    own.api.size = xla.Api.functions.offset + 18 * 8
+    own.api.size = xla.Api.functions.offset + xla.FUNCTIONS["DeviceOrdinal_Get"] * 8
     assert not own.calls("CUDA", call(own, phi, res)) and "does not tell the number of the GPU" in str(own.said)
     if stencilc._core.gpus() == 0:
         own = Xla(device=5)
