@@ -1,5 +1,7 @@
 //! What surrounds a built kernel: a launcher in C++ and its header in C.
 
+mod within;
+
 use super::prelude::Helpers;
 use super::{Kernel, Parameter, levels, render, values};
 use crate::access::LevelsPerThread;
@@ -10,7 +12,7 @@ use crate::cells;
 use crate::diagnostic::Refusal;
 use crate::grid::{Form, Grid};
 use crate::ir::program::GridAxis;
-use crate::ir::{Binary, Bound, Bounding, Kind, Node, Path};
+use crate::ir::{Binary, Bounding, Kind, Node, Path};
 use crate::kernel::{Meaning, Size, Type};
 use crate::names::{Identifier, Names, path_name};
 use crate::plan::{KnownGrid, Plan};
@@ -86,7 +88,7 @@ pub(super) struct HostTexts {
     /// What finds a column's place: its parameters, when there is no such column, and its number.
     column: [String; 3],
     /// Functions that say where what is computed begins and ends along i and j.
-    within: Vec<WithinText>,
+    within: Vec<within::Text>,
     level_parameters: String,
     level_lines: Vec<String>,
     level_arguments: String,
@@ -107,26 +109,10 @@ pub(super) struct HostTexts {
     pub(super) is_on_cpu: bool,
 }
 
-/// A function that says where what is computed begins or ends along i or j.
-#[derive(Serialize)]
-struct WithinText {
-    name: Identifier,
-    doc: Comment,
-    parameters: String,
-    lines: Vec<String>,
-}
-
 /// The functions of the prelude that the launcher needs.
 pub(super) fn helpers(plan: &Plan) -> Helpers {
-    let precision = plan.choices.precision;
-    let bounds = of_columns(plan).map(|bound| levels::write_bound(&plan.stencil, precision, bound).helpers);
-    bounds.flatten().chain(levels::write(&plan.stencil, precision).helpers).collect()
-}
-
-/// The bounds along i and j that a launcher looks at: those of a plan for any grid.
-fn of_columns(plan: &Plan) -> impl Iterator<Item = &Bound> {
-    let is_any = plan.known_grid.is_none();
-    GridAxis::ACROSS.into_iter().flat_map(|axis| plan.stencil.bounds(axis)).filter(move |_| is_any)
+    let levels = levels::write(&plan.stencil, plan.choices.precision).helpers;
+    within::helpers(plan).chain(levels).collect()
 }
 
 /// A kernel's source with its launcher, and the header.
@@ -173,11 +159,7 @@ impl<'a> Host<'a> {
                 false => names.declared(name),
             });
         }
-        let mut names = Names::default();
-        let within = of_columns(plan).enumerate();
-        let within =
-            within.map(|(number, _)| names.declared(&format!("{}_within_{number}", plan.stencil.name))).collect();
-        Self { plan, kernel, own, within }
+        Self { plan, kernel, own, within: within::names(plan) }
     }
 
     /// What one of our own members is called.
@@ -202,13 +184,6 @@ impl<'a> Host<'a> {
         let [args, launch, in_queue, message, computed, place, places] =
             ["args", "launch", "in_queue", "message", "computed", "place", "places"].map(&mut global);
         let (level_lines, [level_parameters, level_arguments]) = self.function(levels, &args);
-        let within = of_columns(plan).zip(&self.within).map(|(bound, name)| {
-            let (lines, [parameters, _]) =
-                self.function(levels::write_bound(stencil, plan.choices.precision, bound), &args);
-            let what = format!("What `{}` is, of {}", bound.text.as_told(), bound.axis);
-            WithinText { name: name.clone(), doc: Comment::new(what), parameters, lines }
-        });
-        let within = within.collect();
         let layout = plan.known_grid.as_ref().map(|known_grid| &known_grid.layout);
         let tables = kernel.parameters.iter().filter_map(|own| match own.meaning {
             Meaning::Table(number) => Some(Table::new(&own.name, global(&own.name), &layout?.tables[number])),
@@ -237,7 +212,7 @@ impl<'a> Host<'a> {
             tables,
             places,
             column: plan.known_grid.as_ref().map(column_texts).unwrap_or_default(),
-            within,
+            within: self.within_texts(&args),
             level_parameters,
             level_arguments,
             level_lines,
@@ -272,21 +247,6 @@ impl<'a> Host<'a> {
             false => [format!("const {args}* args, "), "args, ".to_owned()],
         };
         (params.chain(written.lines).collect(), taken)
-    }
-
-    /// Where what is computed begins or ends along i and j: what a launcher calls the number, of which bound, and by which function it finds it.
-    fn bounds(&self) -> Vec<(String, &'a Bound, String)> {
-        let plan = self.plan;
-        let precision = plan.choices.precision;
-        let [ni, nj, nk] = ["ni", "nj", "nk"].map(|name| format!("args->{}", self.member(name)));
-        let bounds = of_columns(plan).zip(&self.within).enumerate();
-        bounds
-            .map(|(number, (bound, name))| {
-                let takes = !levels::write_bound(&plan.stencil, precision, bound).params.is_empty();
-                let args = if takes { "args, " } else { "" };
-                (format!("bound_{number}"), bound, format!("{name}({args}{ni}, {nj}, {nk})"))
-            })
-            .collect()
     }
 
     /// Fields and parameters, and what is not known when compiling.
@@ -365,7 +325,7 @@ impl<'a> Host<'a> {
                 let along = |axis: GridAxis, low: i32, high| {
                     let mut ends = [low.unsigned_abs().to_string(), less(&format!("n{axis}"), high)];
                     let own = said.iter().filter(|(_, bound, _)| bound.axis == axis);
-                    own.for_each(|(name, bound, _)| clip(&mut ends, name, bound.is));
+                    own.for_each(|(name, bound, _)| within::clip(&mut ends, name, bound.is));
                     ends
                 };
                 vec![along(GridAxis::I, low.i, high.i), along(GridAxis::J, low.j, high.j)]
@@ -454,18 +414,6 @@ impl<'a> Host<'a> {
     fn narrowed(&self, name: &str) -> String {
         let name = self.member(name);
         if self.plan.wide { format!("args->{name}") } else { format!("int(args->{name})") }
-    }
-}
-
-/// Lets the first and the end of what is computed be no further out than a bound.
-fn clip([first, end]: &mut [String; 2], bound: &str, is: Bounding) {
-    if is != Bounding::End {
-        *first = format!("({bound} > {first} ? {bound} : {first})");
-    }
-    match is {
-        Bounding::Only => *end = format!("({bound} < {end} ? {bound} + 1 : {end})"),
-        Bounding::First => {}
-        Bounding::End => *end = format!("({bound} < {end} ? {bound} : {end})"),
     }
 }
 

@@ -138,6 +138,16 @@ pub const FOLDING: u32 = 256;
 /// Threads of a warp.
 const WARP: u32 = gpu::WARP as u32;
 
+/// Makes one number of those of a warp's lanes, in the first of them: a lane's first number has its own place, and it begins with so many of n.
+fn fold_lanes(own: &mut Builder, fold: Fold, total: VariableId, (first, count, n): (ValueId, i32, ValueId)) {
+    own.each("by", (1, WARP, Step::Doubled), Unroll::Free, |own, by| {
+        let mine = own.get(total);
+        let next = own.shuffle_down(mine, by);
+        let next = own.name("next", next);
+        own.when(first.plus(count.times(by)).less(n), |own| join(own, fold, total, next));
+    });
+}
+
 /// Numbers that a warp of [`fold_tiles`] makes one of.
 pub const FOLDED_TILE: usize = 2 * WARP as usize;
 
@@ -178,12 +188,7 @@ pub fn fold(name: &str, fold: Fold, real: Element) -> Kernel {
             join(own, fold, total, next);
         });
     });
-    own.each("by", (1, WARP, Step::Doubled), Unroll::Free, |own, by| {
-        let mine = own.get(total);
-        let next = own.shuffle_down(mine, by);
-        let next = own.name("next", next);
-        own.when(first.plus(4.times(by)).less(n), |own| join(own, fold, total, next));
-    });
+    fold_lanes(&mut own, fold, total, (first, 4, n));
     own.when(lane.is(Relation::Eq, 0), |own| own.store(of_warps, warp, total));
     own.barrier();
     own.when(thread.is(Relation::Eq, 0), |own| {
@@ -232,12 +237,7 @@ pub fn fold_tiles(name: &str, fold: Fold, real: Element) -> Kernel {
             join(own, fold, total, number);
         });
     });
-    own.each("by", (1, WARP, Step::Doubled), Unroll::Free, |own, by| {
-        let mine = own.get(total);
-        let next = own.shuffle_down(mine, by);
-        let next = own.name("next", next);
-        own.when(first.plus(2.times(by)).less(n), |own| join(own, fold, total, next));
-    });
+    fold_lanes(&mut own, fold, total, (first, 2, n));
     own.when(is_there.and(lane.is(Relation::Eq, 0)), |own| {
         let place = own.term(tiles.at(2.times(tile)));
         own.store(totals, place, total);

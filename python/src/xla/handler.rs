@@ -4,7 +4,7 @@ use super::api::{Array, Call, Code, Frame, Refusal};
 use super::{ALL, Declared};
 use crate::bound::{locked, on_device};
 use crate::error::begin;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use stencilc_compiler::text::shown;
@@ -89,16 +89,13 @@ fn computed(call: &Call, is_on_gpu: bool) -> Result<(), Refusal> {
         }
         if before.address != after.address && !is_empty(after) {
             // SAFETY: both are XLA's arrays, of one type and shape.
-            unsafe { moved(device, stream, before, after) }?;
+            unsafe { moved(device, stream, element_of(&declared.writes[at], before)?, before, after) }?;
         }
     }
     let names = declared.reads.iter().chain(&declared.writes);
-    let arrays = names.zip(args.into_iter().chain(rets)).map(|(name, own)| {
-        let element = element_of(own.dtype).ok_or_else(|| {
-            wrong(&format!("the array of `{name}` holds numbers of type {} of XLA's, which no field does", own.dtype))
-        })?;
-        Ok((element, own.shape, own.address))
-    });
+    let arrays = names
+        .zip(args.into_iter().chain(rets))
+        .map(|(name, own)| Ok((element_of(name, &own)?, own.shape, own.address)));
     let arrays = arrays.collect::<Result<Vec<_>, Refusal>>()?;
     // SAFETY: XLA keeps arrays as long as the call, or the work in its stream, needs them, and has nobody else use them meanwhile.
     unsafe { declared.run(device, stream, &arrays) }.map_err(refused)
@@ -108,13 +105,7 @@ fn computed(call: &Call, is_on_gpu: bool) -> Result<(), Refusal> {
 ///
 /// # Safety
 /// Both are there, of one type and shape, until the work in the stream is done.
-unsafe fn moved(device: Device, stream: usize, from: &Array, to: &Array) -> Result<(), Refusal> {
-    let element = element_of(from.dtype).ok_or_else(|| {
-        Refusal::new(
-            Code::InvalidArgument,
-            format!("an array holds numbers of type {} of XLA's, which no field does", from.dtype),
-        )
-    })?;
+unsafe fn moved(device: Device, stream: usize, element: Element, from: &Array, to: &Array) -> Result<(), Refusal> {
     let bytes = from.shape.iter().product::<usize>() * element.bytes();
     if let Device::Cuda(number) = device {
         let stream = std::ptr::with_exposed_provenance_mut(stream);
@@ -154,14 +145,17 @@ fn is_empty(own: &Array) -> bool {
     own.shape.contains(&0)
 }
 
-/// The type that XLA gives a number.
-fn element_of(dtype: c_int) -> Option<Element> {
-    match dtype {
-        1 => Some(Element::Bool),
-        4 => Some(Element::I32),
-        11 => Some(Element::F32),
-        12 => Some(Element::F64),
-        _ => None,
+/// The type of the numbers of a field's array, as XLA says it.
+fn element_of(name: &str, own: &Array) -> Result<Element, Refusal> {
+    match own.dtype {
+        1 => Ok(Element::Bool),
+        4 => Ok(Element::I32),
+        11 => Ok(Element::F32),
+        12 => Ok(Element::F64),
+        other => {
+            let message = format!("the array of `{name}` holds numbers of type {other} of XLA's, which no field does");
+            Err(Refusal::new(Code::InvalidArgument, message))
+        }
     }
 }
 

@@ -229,11 +229,7 @@ impl Communicator {
                 ranks.set_between_gpus(begun.map(Ok)?);
                 Ok(())
             }
-            (Way::New, Err(error)) => {
-                ranks.set_between_gpus(Err(error));
-                Ok(())
-            }
-            (Way::Hosts(error), _) => {
+            (Way::New, Err(error)) | (Way::Hosts(error), _) => {
                 ranks.set_between_gpus(Err(error));
                 Ok(())
             }

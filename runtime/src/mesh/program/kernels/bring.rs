@@ -1,7 +1,7 @@
 //! Kernels that are a part of several: they fetch what other parts own, from the memory of whichever machine has it.
 
 use super::super::fold::Folds;
-use super::super::parts::{ByPart, Folding, Leaves, Message};
+use super::super::parts::{ByPart, Folding, Message, Tells};
 use super::arrays::Array;
 use super::{Kernels, narrow};
 use crate::build::Build;
@@ -156,7 +156,7 @@ impl<M: Build> ByPart for Kernels<M> {
     }
 }
 
-impl<M: Build> Leaves for Kernels<M> {
+impl<M: Build> Tells for Kernels<M> {
     type Told = Array<M>;
 
     fn told(&self, part: usize, folding: &Folding, _: &Array<M>) -> Result<Array<M>> {

@@ -1,7 +1,7 @@
 //! Parts that the interpreter computes, one after the other.
 
 use super::super::cpu::Interpreter;
-use super::{ByPart, Carried, Folding, Leaves, Message, put};
+use super::{ByPart, Carried, Folding, Message, Tells, put};
 use crate::array::Data;
 use crate::driver::Backend;
 use crate::error::{Error, Result};
@@ -40,7 +40,7 @@ impl ByPart for Interpreter {
     }
 }
 
-impl Leaves for Interpreter {
+impl Tells for Interpreter {
     type Told = Data;
 
     fn told(&self, part: usize, folding: &Folding, buffer: &RefCell<Data>) -> Result<Data> {

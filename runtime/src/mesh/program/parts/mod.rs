@@ -43,7 +43,7 @@ pub use tiles::{Tiles, Told};
 pub use traffic::{Folds, Traffic, Turn, traffic};
 
 /// A backend that can have a part of a program over a mesh. What it would fold it leaves.
-pub trait Leaves: Peer {
+pub trait Tells: Peer {
     /// What a part tells of numbers that are to be folded over all.
     type Told;
 
@@ -55,7 +55,7 @@ pub trait Leaves: Peer {
 }
 
 /// A backend that brings what it needs from the memory of others.
-pub trait ByPart: Leaves {
+pub trait ByPart: Tells {
     /// Brings elements of another part's buffer of a variable into its own.
     ///
     /// # Errors

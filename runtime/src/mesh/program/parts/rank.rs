@@ -3,7 +3,7 @@
 //! Elements travel together, one message for all that a part needs of another. What is folded every process folds, of what all tell and
 //! in the user's order: so each has the number, and all have the same.
 
-use super::{Cut, Folding, Known, Leaves, Message, OverMesh};
+use super::{Cut, Folding, Known, Message, OverMesh, Tells};
 use crate::array::Data;
 use crate::driver::{Arrays, Backend, Computed, Script};
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use stencilc_compiler::ir::{Handle, VariableId};
 use stencilc_compiler::mesh::Chain;
 
 /// A backend whose part of a program others look at: it gives elements, and takes those of others.
-pub trait Carried: Carrier + Leaves<Told = Self::Room> {
+pub trait Carried: Carrier + Tells<Told = Self::Room> {
     /// The elements of a message, which starts here.
     ///
     /// # Errors
