@@ -56,6 +56,17 @@ template <int pending> __device__ __forceinline__ void copy_async_wait()
 }
 #endif
 
+//: prefetch
+// Lets what is at a place in global memory come to the second-level cache.
+#ifdef STENCILC_EMULATED
+inline void prefetch(const void*) {}
+#else
+__device__ __forceinline__ void prefetch(const void* place)
+{
+    asm volatile("prefetch.global.L2 [%0];" :: "l"(place));
+}
+#endif
+
 //: mbarrier_init uses shared_address
 // Makes a barrier in shared memory, 8 bytes, each phase of which ends when `count` threads have arrived and all bytes
 // that they expect. Others use it after mbarrier_fence and a barrier of the block, or of the cluster.

@@ -7,6 +7,7 @@ mod hexahedra;
 mod icosahedral;
 pub mod levels;
 mod quadrilaterals;
+mod sweeps;
 mod williamson;
 
 /// The largest absolute value.

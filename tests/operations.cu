@@ -88,6 +88,7 @@ extern "C" __global__ void copies_in_stages(const float* __restrict__ a, float* 
     copy_async_commit();
     for (int stage = 0; stage < 8; ++stage) {
         if (stage + 1 < 8) copy_async<4>(&tile[(stage + 1) % 2][x], a + (stage + 1) * 128 + x);
+        if (stage + 2 < 8) prefetch(a + (stage + 2) * 128 + x);
         copy_async_commit();
         copy_async_wait<1>();
         __syncthreads();

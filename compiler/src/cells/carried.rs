@@ -72,6 +72,11 @@ impl Carried {
         Self { fields, shared }
     }
 
+    /// Whether the values of all levels are in shared memory.
+    pub fn is_shared(&self) -> bool {
+        self.shared.is_some()
+    }
+
     /// The value of so many levels before, if that is in a variable.
     pub fn before(&self, own: &mut Builder, field: FieldId, levels: u32) -> Option<ValueId> {
         let number = (levels as usize).checked_sub(1)?;

@@ -319,6 +319,8 @@ impl<'a> Counter<'a> {
                 | Routine::JoinRows(..)
                 | Routine::PushRow
                 | Routine::PullRow => width(operand).unwrap_or(usual) * element.bytes(),
+                // What it lets come is counted where it is loaded.
+                Routine::Prefetch => 0,
                 Routine::CopyAsyncCommit | Routine::CopyAsyncWait(_) | Routine::GridBarrier => 0,
                 Routine::BarrierInit | Routine::BarrierFence | Routine::BarrierExpect => 0,
                 Routine::BarrierWaitCluster | Routine::ClusterArrive | Routine::ClusterWait => 0,
@@ -336,6 +338,7 @@ impl<'a> Counter<'a> {
             Routine::CopyAsyncWait(_) | Routine::GridBarrier | Routine::BarrierWaitCluster => counts.waits += 1,
             Routine::ClusterWait | Routine::FlagWait | Routine::PeersMeet => counts.waits += 1,
             Routine::CopyAsync(_) | Routine::CopyRun(_) | Routine::CopyAsyncCommit | Routine::CopyRow => {}
+            Routine::Prefetch => {}
             Routine::LoadRow(_) | Routine::LoadRowWhere | Routine::PutRow(_) | Routine::PutBetween(_) => {}
             Routine::PushRow | Routine::PullRow | Routine::BarrierInit | Routine::BarrierFence => {}
             Routine::BarrierExpect | Routine::ClusterArrive | Routine::FlagRaise => {}

@@ -10,6 +10,8 @@ pub enum Routine {
     CopyAsync(usize),
     /// Copies so many elements that follow each other: to a place, from a place.
     CopyRun(usize),
+    /// Lets what is at a place in global memory come to the second-level cache.
+    Prefetch,
     /// Makes a group of the copies that the thread has started since the last.
     CopyAsyncCommit,
     /// Waits until at most so many of the thread's groups are under way.
@@ -82,6 +84,7 @@ impl Routine {
         let (name, together, writes, numbers): (_, _, &[usize], _) = match self {
             Routine::CopyAsync(bytes) => ("copy_async", Nobody, &[0], vec![bytes]),
             Routine::CopyRun(count) => ("copy_run", Nobody, &[0], vec![count]),
+            Routine::Prefetch => ("prefetch", Nobody, &[], vec![]),
             Routine::CopyAsyncCommit => ("copy_async_commit", Nobody, &[], vec![]),
             Routine::CopyAsyncWait(pending) => ("copy_async_wait", Nobody, &[], vec![pending]),
             Routine::LoadRow(at_once) => ("load_row", Nobody, &[0], vec![at_once]),

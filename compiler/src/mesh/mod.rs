@@ -244,8 +244,6 @@ pub enum Items {
         group: usize,
         /// How it is cut.
         cut: Cut,
-        /// Bytes of shared memory of a block.
-        shared: usize,
     },
 }
 

@@ -1,11 +1,13 @@
 //! A thread an element, which goes through its levels one after the other: what a stencil with sweeps computes.
 //!
 //! What is carried from level to level is kept as on grids ([`Carried`]). What a level reads does not depend on the levels before it, so it
-//! is loaded for several of them at once, while those before are computed (`ahead`).
+//! is loaded while those before are computed: for several levels at once (`ahead`), or level by level, to shared memory (`ring`).
 
 mod ahead;
+mod ring;
 
 use super::own::Written;
+use super::shared::Shared;
 use super::writer::Writer;
 use super::{Items, Kernel, MeshChoices, MeshTask, Threads};
 use crate::cells::carried::Carried;
@@ -15,6 +17,7 @@ use crate::kernel::build::{Computing, Making};
 use crate::kernel::{Step, Type, Unroll, ValueId};
 use crate::plan::phases::{Kept, loops};
 use ahead::Ahead;
+use ring::Ring;
 use std::collections::BTreeMap;
 
 /// What a thread knows of the sweep that it is in.
@@ -63,11 +66,12 @@ pub fn kernel(task: &MeshTask, choices: &MeshChoices) -> Kernel {
     let most = if choices.layout.is_by_column() { 0 } else { usize::MAX };
     let carried = Carried::declare(&mut writer.own, (&own.stencil, &kept), block, task.precision, most);
     writer.sweeping = Some(Sweeping { carried, direction: None, stores: &[] });
+    let mut shared = Shared::default();
     for (direction, phase) in &loops {
         if let Some(own) = &mut writer.sweeping {
             (own.direction, own.stores) = (*direction, &phase.stencil.stores);
         }
-        through(&mut writer, phase, *direction, column);
+        through(&mut writer, &mut shared, phase, *direction, column);
     }
     writer.finish("a thread an element, which goes through its levels", items, Vec::new())
 }
@@ -96,17 +100,31 @@ fn column(writer: &mut Writer) -> (Column, Items) {
 }
 
 /// A loop through all levels.
-fn through<'a>(writer: &mut Writer<'a>, phase: &'a MeshStencil, direction: Option<Direction>, column: Column) {
+fn through<'a>(
+    writer: &mut Writer<'a>,
+    shared: &mut Shared,
+    phase: &'a MeshStencil,
+    direction: Option<Direction>,
+    column: Column,
+) {
     let is_down = direction == Some(Direction::Down);
     let levels = writer.task.levels as i64;
     let (from, to) = if is_down { (levels - 1, 0) } else { (0, levels) };
-    let ahead = Ahead::new(writer, phase, column);
     let step = if is_down { Step::Down } else { Step::By };
+    let one = writer.own.int(1);
+    if let Some(ring) = Ring::new(writer, shared, phase, column) {
+        let start = writer.own.int(from);
+        ring.fill(writer, start, is_down);
+        return writer.each("k", (from, to, step(one)), Unroll::Times(1), |writer, k| {
+            ring.enter(writer, k, is_down);
+            level(writer, phase, column, None);
+        });
+    }
+    let ahead = Ahead::new(writer, phase, column);
     if ahead.is_empty() {
-        let one = writer.own.int(1);
         return writer.each("k", (from, to, step(one)), Unroll::Times(4), |writer, k| {
             writer.at_level(k);
-            level(writer, phase, column, &ahead, None);
+            level(writer, phase, column, None);
         });
     }
     let count = writer.own.int(ahead.levels as i64);
@@ -121,20 +139,20 @@ fn through<'a>(writer: &mut Writer<'a>, phase: &'a MeshStencil, direction: Optio
             writer.own.break_if(k.is(if is_down { Relation::Lt } else { Relation::Ge }, to));
             writer.at_level(k);
             ahead.remember(writer, number);
-            level(writer, phase, column, &ahead, Some(number));
+            level(writer, phase, column, Some((&ahead, number)));
         });
         ahead.store(writer, start, is_down);
     });
 }
 
-/// What is computed on a level, which has a number among those that are loaded at once.
-fn level(writer: &mut Writer, phase: &MeshStencil, column: Column, ahead: &Ahead, number: Option<ValueId>) {
+/// What is computed on a level, which may have a number among those that are loaded at once.
+fn level(writer: &mut Writer, phase: &MeshStencil, column: Column, ahead: Option<(&Ahead, ValueId)>) {
     let is_carried = |store: &&Store| phase.stencil.fields[store.field].role == Role::Carried;
     let written = Written::of(writer, phase);
-    if let Some(number) = number {
+    if let Some((ahead, number)) = ahead {
         ahead.keep(writer, &written, number);
     }
-    let is_direct = |field: FieldId| number.is_none() || !ahead.stores(field);
+    let is_direct = |field: FieldId| ahead.is_none_or(|(ahead, _)| !ahead.stores(field));
     let is_there = column.of_block.map(|[n, _]| writer.item().less(n));
     writer.when_if(is_there.filter(|_| written.has(&is_direct)), |writer| {
         written.store(writer, column.element, &is_direct);

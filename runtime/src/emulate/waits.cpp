@@ -261,6 +261,7 @@ void land(Copy* copy)
     machine->spare = copy;
 }
 
+#ifndef STENCILC_NATIVE
 void copy_async(void* to, const void* from, unsigned bytes, int valid, int line)
 {
     check_place(to, bytes, "copy_async", line);
@@ -275,6 +276,7 @@ void copy_async(void* to, const void* from, unsigned bytes, int valid, int line)
     (current->oldest ? current->newest->next : current->oldest) = copy;
     current->newest = copy;
 }
+#endif
 
 void copy_async_commit()
 {

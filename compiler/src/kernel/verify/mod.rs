@@ -428,6 +428,7 @@ impl Known<'_> {
             (Routine::CopyRun(count), &[Some(to), Some(from)]) => {
                 element(to) == element(from) && count.is_power_of_two() && count * element(to).bytes() <= 16
             }
+            (Routine::Prefetch, &[Some(from)]) => matches!(self.kernel.whole(from).space, Space::Global { .. }),
             (Routine::CopyAsyncCommit, []) => {
                 self.copies = if self.copies == Copies::None { Copies::None } else { Copies::Grouped };
                 true

@@ -63,7 +63,7 @@ impl Strategy for HierarchicalColouring {
         own.add(&mut writer);
         own.write_back(&mut writer);
         let what = format!("a block of threads a block of elements, at most {elements}, which add colour after colour");
-        let items = Items::Pieces { group: group.number, cut: Cut::Blocks { elements }, shared: own.shared };
+        let items = Items::Pieces { group: group.number, cut: Cut::Blocks { elements } };
         Ok(vec![writer.finish(&what, items, group.fields())])
     }
 }
@@ -71,8 +71,6 @@ impl Strategy for HierarchicalColouring {
 /// A block of threads.
 struct Block<'g> {
     group: &'g Group,
-    /// Bytes of shared memory.
-    shared: usize,
     /// What is added to, as it is stored: an array in shared memory for each part of a field.
     kept: Vec<(FieldId, Vec<ArrayId>)>,
     /// What is read of targets.
@@ -126,7 +124,7 @@ impl<'g> Block<'g> {
         writer.find_level_of_block();
         let set_name = &task.stencil.mesh.sets[group.target].name;
         let table = writer.table(&format!("{set_name}_of_blocks"), MeshData::Piece(PieceTable::Targets));
-        Self { group, shared: shared.bytes(), kept, staged, thread, elements: [x, y], targets: [z, w], table }
+        Self { group, kept, staged, thread, elements: [x, y], targets: [z, w], table }
     }
 
     /// A loop over the targets of the block: the target, and its place among them.

@@ -53,7 +53,7 @@ impl Strategy for Tiled {
         let elements = task.counts.largest(group, cut).map_or(0, |largest| largest.elements);
 
         let mut writer = Writer::new(task, choices, &format!("{}_tiled", stencil.stencil.name));
-        let (arrays, shared) = columns.declared(&mut writer, elements);
+        let arrays = columns.declared(&mut writer, elements);
         let own = Tile::find(&mut writer);
         writer.find_level_of_block();
         // Threads without a target of their own do as the last one does, but for the end.
@@ -83,7 +83,7 @@ impl Strategy for Tiled {
 
         let what = format!("a block of threads a tile, of {set_name} at most {targets}");
         let in_place = task.in_place(group.fields(), is_sparse);
-        let items = Items::Pieces { group: group.number, cut, shared };
+        let items = Items::Pieces { group: group.number, cut };
         Ok(vec![writer.finish(&what, items, in_place)])
     }
 }
@@ -179,12 +179,11 @@ impl Columns {
         self.columns.iter().map(|own| bytes(own.kind, self.count(own, elements))).sum()
     }
 
-    /// The arrays, one a column, for so many elements, and their bytes.
-    fn declared(&self, writer: &mut Writer, elements: usize) -> (Vec<ArrayId>, usize) {
+    /// The arrays, one a column, for so many elements.
+    fn declared(&self, writer: &mut Writer, elements: usize) -> Vec<ArrayId> {
         let mut shared = Shared::default();
         let all = self.columns.iter();
-        let arrays = all.map(|own| shared.array(writer, &own.wish, own.kind, self.count(own, elements))).collect();
-        (arrays, shared.bytes())
+        all.map(|own| shared.array(writer, &own.wish, own.kind, self.count(own, elements))).collect()
     }
 
     /// Computes what the element at hand adds, and keeps it at its place.

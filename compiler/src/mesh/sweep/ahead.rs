@@ -1,7 +1,8 @@
 //! Numbers that are loaded for several levels while those before are computed.
 //!
 //! Where elements follow each other in memory, each thread loads those of its own column: threads that follow each other look at elements
-//! that do. Where the levels of an element follow each other, threads that follow each other load the levels of one column, hand them over
+//! that do. Where what is carried leaves room for few threads, too few for as many bytes under way as memory can give, what follows comes to the
+//! cache meanwhile. Where the levels of an element follow each other, threads that follow each other load the levels of one column, hand them over
 //! through shared memory, where each finds its own, and write what came of it the same way.
 
 use super::Column;
@@ -9,16 +10,16 @@ use crate::analysis::footprint::Footprint;
 use crate::gpu::SHARED;
 use crate::ir::{FieldId, Hop, Levels, MeshStencil, Path, Relation, Role};
 use crate::kernel::build::{Computing, Making, Term};
-use crate::kernel::{ArrayId, Axis, Binary, Coordinate, Type, ValueId};
+use crate::kernel::{ArrayId, Axis, Binary, Coordinate, Operand, Routine, Type, ValueId};
 use crate::mesh::own::Written;
 use crate::mesh::writer::Writer;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Words of registers that wait in a thread for their levels, and as many that are on their way.
-const WAITING: usize = 64;
+pub(super) const WAITING: usize = 64;
 
 /// Levels of its own column that a thread loads at once, at most.
-const LEVELS: usize = 8;
+pub(super) const LEVELS: usize = 8;
 
 /// Bytes of a column that threads load at once for each other, at most: with fewer of them memory gives less than it could.
 const PIECE: usize = 128;
@@ -29,6 +30,8 @@ pub(super) struct Ahead {
     pub levels: usize,
     reads: Vec<Read>,
     writes: Vec<Tile>,
+    /// Whether what follows those that are on their way comes to the cache.
+    is_prefetched: bool,
     /// Where threads load for each other.
     block: Option<Block>,
 }
@@ -68,18 +71,7 @@ struct Moved {
 impl Ahead {
     /// Decides what a loop loads and writes this way, and declares where it waits.
     pub fn new(writer: &mut Writer, phase: &MeshStencil, column: Column) -> Self {
-        let footprint = Footprint::new(phase, 0..phase.stencil.stores.len());
-        let mut wanted: Vec<(FieldId, Path)> = Vec::new();
-        for ((field, hops), shifts) in &footprint.shifts {
-            let own = writer.field(*field);
-            // Of a field on a map one number is read, not all.
-            let is_plain = own.place.home.is_some_and(|home| home.map.is_none());
-            if is_plain && own.place.levels != Levels::None && own.role != Role::Carried {
-                let at = |&shift: &i32| Path::through(hops.clone()).then(&Path::levels_only(shift));
-                wanted.extend(shifts.iter().map(|shift| (*field, at(shift))));
-            }
-        }
-        let words = |writer: &Writer, field: FieldId| writer.width(field) * writer.stored(field).bytes().div_ceil(4);
+        let wanted = wanted(writer, phase);
         let turns = column.of_block.is_some();
         let mut outputs: Vec<FieldId> = Vec::new();
         for store in phase.stencil.stores.iter().filter(|_| turns) {
@@ -88,7 +80,7 @@ impl Ahead {
                 outputs.push(store.field);
             }
         }
-        let waiting: usize = wanted.iter().map(|(field, _)| words(writer, *field)).sum();
+        let waiting = words(writer, &wanted);
         let threads = writer.choices.threads.block as usize;
         let bytes = |writer: &Writer, levels: usize| -> usize {
             let reads = wanted.iter().map(|(field, _)| writer.width(*field) * writer.stored(*field).bytes());
@@ -110,7 +102,7 @@ impl Ahead {
         };
         let levels = [32, 16, 8, 4, 2].into_iter().find(|levels| fits(writer, levels));
         let (Some(levels), false) = (levels, wanted.is_empty() && outputs.is_empty()) else {
-            return Self { levels: 1, reads: Vec::new(), writes: Vec::new(), block: None };
+            return Self { levels: 1, reads: Vec::new(), writes: Vec::new(), is_prefetched: false, block: None };
         };
         let array = |writer: &mut Writer, name: &str, kind: Type, is_shared: bool| match is_shared {
             true => writer.own.shared(name, kind, threads * (levels + 1)),
@@ -131,7 +123,8 @@ impl Ahead {
             writes.push(Tile { field, array: array(writer, &wish, kind, true) });
         }
         let block = turns.then(|| Block::new(writer, column, &reads));
-        Self { levels, reads, writes, block }
+        let is_prefetched = !turns && writer.sweeping.as_ref().is_some_and(|own| own.carried.is_shared());
+        Self { levels, reads, writes, is_prefetched, block }
     }
 
     /// Whether nothing is loaded or written this way.
@@ -166,6 +159,26 @@ impl Ahead {
                     }
                 }
             });
+            if self.is_prefetched {
+                let further = if is_down { k.minus(self.levels) } else { k.plus(self.levels) };
+                let further = writer.own.name("k_further", further);
+                self.prefetch(writer, further, is_down);
+            }
+        });
+    }
+
+    /// Lets the numbers of the thread's own column on a level, if there is one, come to the cache.
+    fn prefetch(&self, writer: &mut Writer, k: ValueId, is_down: bool) {
+        let own: Vec<_> = self.reads.iter().filter(|own| own.at.hops().is_empty() && own.next.len() == 1).collect();
+        let is_level = is_level(writer, k, is_down);
+        writer.when_if((!own.is_empty()).then_some(is_level), |writer| {
+            writer.at_level(k);
+            for Read { field, at, .. } in own {
+                let element = writer.index(&[]);
+                let place = writer.index_at(*field, (Some(element), at.levels()), 0);
+                let array = writer.input(*field);
+                writer.own.perform(Routine::Prefetch, vec![Operand::Place(array, place)]);
+            }
         });
     }
 
@@ -245,8 +258,29 @@ impl Ahead {
     }
 }
 
+/// What a loop reads on the level at hand, or as many levels away on each.
+pub(super) fn wanted(writer: &Writer, phase: &MeshStencil) -> Vec<(FieldId, Path)> {
+    let footprint = Footprint::new(phase, 0..phase.stencil.stores.len());
+    let mut wanted = Vec::new();
+    for ((field, hops), shifts) in &footprint.shifts {
+        let own = writer.field(*field);
+        // Of a field on a map one number is read, not all.
+        let is_plain = own.place.home.is_some_and(|home| home.map.is_none());
+        if is_plain && own.place.levels != Levels::None && own.role != Role::Carried {
+            let at = |&shift: &i32| Path::through(hops.clone()).then(&Path::levels_only(shift));
+            wanted.extend(shifts.iter().map(|shift| (*field, at(shift))));
+        }
+    }
+    wanted
+}
+
+/// Words of registers for these numbers on a level.
+pub(super) fn words(writer: &Writer, wanted: &[(FieldId, Path)]) -> usize {
+    wanted.iter().map(|(field, _)| writer.width(*field) * writer.stored(*field).bytes().div_ceil(4)).sum()
+}
+
 /// Whether there is a level.
-fn is_level(writer: &Writer, k: ValueId, is_down: bool) -> Term {
+pub(super) fn is_level(writer: &Writer, k: ValueId, is_down: bool) -> Term {
     match is_down {
         true => k.is(Relation::Ge, 0),
         false => k.less(writer.task.levels),

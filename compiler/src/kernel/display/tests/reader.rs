@@ -567,6 +567,6 @@ fn routine(name: &str, numbers: &[usize]) -> Routine {
     let all = all.chain([Routine::GridBarrier, Routine::PushRow, Routine::PullRow, Routine::BarrierInit]);
     let all = all.chain([Routine::BarrierFence, Routine::BarrierExpect, Routine::BarrierWaitCluster]);
     let all = all.chain([Routine::ClusterArrive, Routine::ClusterWait, Routine::FlagRaise, Routine::FlagWait]);
-    let mut all = all.chain([Routine::PeersMeet]);
+    let mut all = all.chain([Routine::PeersMeet, Routine::Prefetch]);
     all.find(|own| own.name() == name).unwrap_or_else(|| panic!("{name} is no routine"))
 }

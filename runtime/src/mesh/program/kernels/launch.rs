@@ -257,17 +257,18 @@ impl<M: Build> Kernels<M> {
                 });
             }
             let block = ready.lowered.code.threads;
-            let (blocks, shared) = match ready.lowered.items {
-                Items::Pieces { shared, .. } => (items.len(), shared),
+            let blocks = match ready.lowered.items {
+                Items::Pieces { .. } => items.len(),
                 Items::Set(..) | Items::Targets(_) | Items::Colours(_) => {
                     // Threads count in 32 bits, those of the last block that have nothing to do among them.
                     let threads = items.len() * column.unwrap_or(1);
                     narrow(threads.next_multiple_of(block as usize))?;
-                    (threads.div_ceil(block as usize), 0)
+                    threads.div_ceil(block as usize)
                 }
             };
             let grid = [narrow(blocks)? as u32, levels as u32, 1];
-            let launch = Launch { shared: narrow(shared)? as u32, ..Launch::new(grid, [block, 1, 1]) };
+            let shared = narrow(ready.lowered.code.dynamic_bytes())?;
+            let launch = Launch { shared: shared as u32, ..Launch::new(grid, [block, 1, 1]) };
             self.machine.launch(&ready.kernel, &launch, &args)?;
         }
         Ok(())
