@@ -22,7 +22,7 @@ pub fn is_impossible(error: &Error) -> bool {
 
 /// Whether an error says that a level which the text says by its number is not there.
 pub fn is_no_level(error: &Error) -> bool {
-    error.message.contains("` reads level ")
+    error.message.contains("` needs level ")
 }
 
 /// What is wrong with a number that says a level: it leads to none. `places` are those of the number.

@@ -266,10 +266,6 @@ impl Judge for Dependence {
         let always = shift == 0 || shift == 1 && levels == Levels::Interfaces;
         if always { Depends::Never(true) } else { Depends::On { params: false } }
     }
-    fn said(&mut self, _: FieldId, _: Levels, _: i32, (body, by, _): (&Body, NodeId, i32)) -> Depends {
-        let has_params = body.rooted(by).any(&self.with_params, is_param);
-        if has_params { Depends::On { params: true } } else { Depends::Never(true) }
-    }
     fn bound(&mut self, bound: &Bound) -> Depends {
         Depends::On { params: bound.body.any(&self.with_params, is_param) }
     }

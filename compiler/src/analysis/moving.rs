@@ -128,8 +128,8 @@ pub fn allowed(stencil: &Stencil, precision: Precision, nk: usize) -> BTreeMap<(
 pub struct There<'a> {
     /// By field, those that have values; if nothing is said, those that it has.
     pub of: Option<&'a [Range<usize>]>,
-    /// How many levels of a halo stand before the first one.
-    pub before: usize,
+    /// How many levels of a halo stand before the first one, and behind the last.
+    pub halo: [usize; 2],
 }
 
 impl There<'_> {
@@ -201,13 +201,20 @@ fn allow(
                 let cell = level as i64 + i64::from(at.levels());
                 let start = cell + own.further(known, cell);
                 let (low, high) = (all.start as i64 - start, all.end as i64 - 1 - start);
-                let more = own.stays(known, cell).then_some(start - there.before as i64);
+                let more = own.stays(known, cell).then_some(start - there.halo[0] as i64);
                 let level = stands.filter(|_| has_levels);
                 let stand = Stand { field: *field, level, column: column.clone() };
                 tell(stand, Allowed { low, high, read: own.read, more });
             }
         }
     }
+}
+
+/// A field of which a parameter says the level that is read, by its own number.
+pub fn said_by_params(stencil: &Stencil) -> Option<FieldId> {
+    let is_param = |node: &Node| matches!(node, Node::Param(_));
+    let with_params = stencil.of_defs(|body, with_params| body.any(with_params, is_param));
+    all(stencil).find(|own| own.by.any(&with_params, is_param)).map(|own| own.read)
 }
 
 /// Refuses levels that the text says by their numbers, and on which what is read there has no value, of a stencil that computes some
@@ -234,9 +241,9 @@ pub fn check_said(
             let all = there.of(stencil, own.read, nk);
             if !(all.start as i64..all.end as i64).contains(&level) {
                 let own = &stencil.fields[own.read];
-                let before = there.before as i64;
+                let [before, after] = there.halo.map(|levels| levels as i64);
                 let all = all.start as i64 - before..all.end as i64 - before;
-                let whole = own.place.levels.count(nk) as i64;
+                let whole = own.place.levels.count(nk) as i64 - before - after;
                 return Err(no_such_level(&stencil.told(), &own.name, level - before, &all, whole));
             }
         }
@@ -258,11 +265,11 @@ fn no_such_level(stencil: &str, field: &str, level: i64, there: &Range<i64>, who
         true => "what is read has to have a value on that level: look at which levels the calls before leave out",
         false => "levels are counted from 0, the highest; `level nk - 1` is the lowest, of interfaces `level nk`",
     };
-    Refusal::new(format!("`{stencil}` reads level {level} of `{field}`, which {has}")).help(help)
+    Refusal::new(format!("`{stencil}` needs level {level} of `{field}`, which {has}")).help(help)
 }
 
-/// What is read on levels that are data or said, and where the cells are that read it, from the one that is computed: of what is reached, or else
-/// all.
+/// What is read on levels that are data or said, and where the cells are that read it, from the one that is computed: of what is
+/// reached, or else all.
 fn places(stencil: &Stencil, reached: Option<&Reached>, place: &dyn Fn(Path) -> Path) -> Vec<(Moving, Path)> {
     let (mut found, mut waiting): (_, BTreeSet<(DefId, Path)>) = (Vec::new(), BTreeSet::new());
     let mut look = |body: &Body, nodes: Option<&Vec<bool>>, at: &Path, waiting: &mut BTreeSet<(DefId, Path)>| {

@@ -135,7 +135,7 @@ impl Lowering<'_> {
             return Some(());
         }
         let name = &field.name;
-        let found = Diagnostic::error(span, format!("`{name}` has no such level, on whatever grid"));
+        let found = Diagnostic::error(span, format!("`{name}` has no such level, however many there are"));
         let is_behind = self.number_on(&body, MANY).is_some_and(|level| level > 0);
         let found = found.label(if is_behind { "behind the last one" } else { "before the first one" });
         let found = found.note(field.span, "declared here");

@@ -122,3 +122,29 @@ pub fn meet(a: Kind, b: Kind) -> Option<Kind> {
         (Kind::Bool, _) | (_, Kind::Bool) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+
+    #[test]
+    fn a_level_by_its_number_does_not_vary_along_k() {
+        let varying = |value: &str| {
+            let text = format!(
+                "stencil s {{ in a; in v on (k); in n: int on (i, j); in m: int; param p: int; out r
+                 let t = a[level 0]; let u = a[level m]; r = {value} }}"
+            );
+            let lowered = crate::check(&Source::new("own", &text));
+            varies(&lowered.stencils[0], &lowered.stencils[0].stores[0].body)
+        };
+        for value in ["a[level 0]", "a[i+1, level nk - 1] + nk", "a[level n[i+1] + 1]", "t[k+1]", "a[level p] * n"] {
+            assert_eq!(varying(value), (true, false), "{value}");
+        }
+        for value in ["a[level m]", "u", "t + a", "t * k", "a[k + n]", "a[level 0] + a[k+1]"] {
+            assert_eq!(varying(value), (true, true), "{value}");
+        }
+        assert_eq!(varying("v[level 1]"), (false, false));
+        assert_eq!(varying("v[level n]"), (true, false));
+    }
+}

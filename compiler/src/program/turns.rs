@@ -231,8 +231,8 @@ impl<'a> Stager<'a> {
                     .collect();
                 let known = levels::Known::new(&stencil, self.staged.precision, self.staged.grid.nk, &params);
                 let computed = (self.staged.domain.form, region.k.clone());
-                let before = self.staged.halo.width(GridAxis::K, Side::Low);
-                let may_be_read = moving::There { of: Some(&levels), before };
+                let halo = Side::BOTH.map(|side| self.staged.halo.width(GridAxis::K, side));
+                let may_be_read = moving::There { of: Some(&levels), halo };
                 check_said(&stencil, (&known, !changes), region.k.clone(), may_be_read)?;
                 let stands = allowed_on_grid(&stencil, (&known, !changes), computed, may_be_read);
                 let stage = Stage { stencil, params, changes, region, is_whole, wraps, carry, stands, call };
@@ -297,12 +297,21 @@ impl<'a> Stager<'a> {
                 node => node.clone(),
             })
         });
+        let name = &stencil.params[ParamId::new(first)].name;
+        if let Some(field) = moving::said_by_params(&of_turn) {
+            return Err(Refusal::new(format!(
+                "which level of `{}` `{}` reads depends on `{name}`, which changes with each turn of a loop in program `{}`",
+                stencil.fields[field].name,
+                stencil.told(),
+                self.staged.program.name
+            ))
+            .help("say the level by a number that stays the same, or write the turns out, each with its own"));
+        }
         let what = match (depend_on_params(&of_turn), bounds::columns_depend_on_params(&of_turn)) {
             (true, _) => "levels",
             (false, true) => "columns",
             (false, false) => return Ok(()),
         };
-        let name = &stencil.params[ParamId::new(first)].name;
         let help = match what {
             "levels" => {
                 "guard reads of other levels by `k` and `nk`, whatever the turn: `if k > 0 { a[k-1] } else { a }`"
