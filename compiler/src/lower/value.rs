@@ -92,7 +92,7 @@ impl<T> Value<Option<T>> {
 /// Whether a body's value varies horizontally, and along k.
 pub fn varies(stencil: &Stencil, body: &Body) -> (bool, bool) {
     let across = |node: &Node| varies_across(stencil, node);
-    let varying = body.any(&stencil.of_defs(|body, defs| body.any(defs, &across)), &across);
+    let varying = body.any(&stencil.of_defs(|body, defs| body.any(defs, across)), across);
     let along = stencil.of_defs(|body, defs| varies_along(stencil, body, defs));
     (varying, varies_along(stencil, body, &along))
 }
