@@ -331,7 +331,7 @@ fn told(failure: &Failure, title: &str, source: &Source) -> Diagnostic {
     let Failure { span, cells, failed, first, .. } = failure;
     if *cells == 0 {
         let found = Diagnostic::error(*span, format!("\"{title}\": this is looked at on no {}", what(first)));
-        let found = found.label("its offsets lead out of what was computed, wherever they start");
+        let found = found.label("what it reads was not computed, wherever it starts");
         return found.help(match first {
             First::Cell(_) => "give a larger grid, as in `grid(24, 20, 6)`",
             First::Element { .. } => "give a larger mesh, or more levels, as in `levels(8)`",

@@ -11,6 +11,7 @@ mod grid;
 mod grid_info;
 mod import;
 mod levels;
+mod levels_by_number;
 mod mesh;
 mod mesh_commands;
 mod mesh_kernels;

@@ -554,6 +554,8 @@ pub enum Expr {
     Infix(Infix, ExprId, ExprId),
     /// `a[i-1, j]`
     Index(ExprId, Vec<ExprId>),
+    /// `level nk - 1`, which stands in brackets alone.
+    Level(ExprId),
     /// `v.0` or `cells.nodes`
     Component(ExprId, Name),
     /// `f(a, n = 2)`

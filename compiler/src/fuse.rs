@@ -8,7 +8,7 @@
 //! axis is a circle for all that is read, or where nobody looks beyond the edge. A stencil with a sweep is none of these: its
 //! values depend on each other.
 
-use crate::analysis::moving::read_where_data_says;
+use crate::analysis::moving::read_anywhere;
 use crate::ir::program::FieldBinding;
 use crate::ir::{
     Arena, Body, Def, DefId, Field, FieldId, Handle, Node, NodeId, Origin, Path, Precision, Role, Stencil, Store,
@@ -42,10 +42,10 @@ impl Fusion {
         Self { stencil, precision, values: BTreeMap::new(), inputs: BTreeMap::new() }
     }
 
-    /// Whether a call can be added: what it reads on levels that are data is whole then, so it is no result of a call before.
+    /// Whether a call can be added: what it reads on levels that are data, or said by their numbers, is whole then, so it is no result of a call before.
     pub fn takes(&self, own: &Stencil, fields: &[FieldBinding]) -> bool {
         let is_result = |variable: VariableId| matches!(self.values.get(&variable), Some(Value::Result(..)));
-        let mut moved = read_where_data_says(own).into_iter().filter_map(|field| fields[field.index()].read);
+        let mut moved = read_anywhere(own).into_keys().filter_map(|field| fields[field.index()].read);
         !moved.any(is_result)
     }
 

@@ -5,7 +5,7 @@ use crate::program::halo;
 use crate::{Data, Error, Result};
 use std::collections::BTreeMap;
 use stencilc_compiler::analysis::levels::Known;
-use stencilc_compiler::analysis::moving::{Allowed, Stand, allowed_on_grid};
+use stencilc_compiler::analysis::moving::{Allowed, Stand, There, allowed_on_grid};
 use stencilc_compiler::grid::{Adjacency, Form, Grid, Region, Topology};
 use stencilc_compiler::ir::program::{GridAxis, Side};
 use stencilc_compiler::ir::scalar::Value;
@@ -20,12 +20,21 @@ pub fn is_impossible(error: &Error) -> bool {
     error.help.as_deref() == Some(IMPOSSIBLE)
 }
 
+/// Whether an error says that a level which the text says by its number is not there.
+pub fn is_no_level(error: &Error) -> bool {
+    error.message.contains("` needs level ")
+}
+
 /// What is wrong with a number that says a level: it leads to none. `places` are those of the number.
 pub fn no_such_level(name: &str, number: i64, places: &[String], read: &str, allowed: &Allowed) -> Error {
-    let what = format!("`{name}` is {number} at {}: `{read}` has no such level", places.join(", "));
+    let level = allowed.more.map_or("such level".to_owned(), |more| format!("level {}", number + more));
+    let what = format!("`{name}` is {number} at {}: `{read}` has no {level}", places.join(", "));
     Error::input(what).help(match allowed.low > allowed.high {
         true => IMPOSSIBLE.to_owned(),
         false if allowed.low == allowed.high => format!("there no number but {} leads to a level", allowed.low),
+        false if allowed.more.is_some() => {
+            format!("there it may be {} to {}: levels are counted from 0, the highest", allowed.low, allowed.high)
+        }
         false => format!(
             "there it may be {} to {}; where nothing is meant to be read on another level, it is 0",
             allowed.low, allowed.high
@@ -133,7 +142,7 @@ pub fn stands(
     params: &[Value],
 ) -> BTreeMap<Stand, Allowed> {
     let known = Known::new(stencil, precision, grid.nk, params);
-    allowed_on_grid(stencil, (&known, true), (grid.form, region.k.clone()), None)
+    allowed_on_grid(stencil, (&known, true), (grid.form, region.k.clone()), There::default())
 }
 
 /// Whether the numbers of a stencil's arrays lead to levels that there are.

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use stencilc_compiler::analysis::extents::{demand, extents};
-use stencilc_compiler::analysis::levels::{Known, readable};
+use stencilc_compiler::analysis::levels::{Known, readable_with_said};
 use stencilc_compiler::grid::{Grid, Region};
 use stencilc_compiler::ir::scalar::{Value, apply};
 use stencilc_compiler::ir::{
@@ -386,7 +386,7 @@ impl<'a> Checks<'a> {
     /// Those of `levels` on which all level reads that count are of levels that were given or computed.
     fn levels(&self, stencil: &Stencil, levels: Range<usize>) -> Vec<usize> {
         let (precision, nk) = (self.problem.precision, self.frame.inner.nk);
-        let given = readable(&Known::new(stencil, precision, nk, &self.params), levels.clone(), None);
+        let given = readable_with_said(&Known::new(stencil, precision, nk, &self.params), levels.clone(), None);
         // The same once more of outputs alone, which are there where they were computed.
         let mut outputs = stencil.clone();
         for (field, computed) in outputs.fields.values_mut().zip(&self.computed) {
@@ -396,7 +396,7 @@ impl<'a> Checks<'a> {
         }
         let known = Known::new(&outputs, precision, nk, &self.params);
         let there = vec![self.problem.region.k.clone(); stencil.fields.len()];
-        let computed = readable(&known, levels, Some(&there));
+        let computed = readable_with_said(&known, levels, Some(&there));
         given.into_iter().filter(|level| computed.binary_search(level).is_ok()).collect()
     }
 

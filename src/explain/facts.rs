@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use stencilc_compiler::analysis::levels::Known;
-use stencilc_compiler::analysis::moving::read_where_data_says;
+use stencilc_compiler::analysis::moving::{read_where_data_says, read_where_said};
 use stencilc_compiler::analysis::operations::Operations;
 use stencilc_compiler::analysis::reached::{Class, classes};
 use stencilc_compiler::analysis::reuse::{Evaluation, evaluate};
@@ -96,6 +96,9 @@ pub struct FieldFacts {
     /// Whether data says how many levels further some of these are.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub on_levels_that_are_data: bool,
+    /// Whether some are of one level of all, which the text says by its number.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub on_one_level_of_all: bool,
     #[serde(skip)]
     pub offsets: BTreeSet<Offset>,
     pub horizontal: bool,
@@ -213,12 +216,13 @@ impl Explanation {
         let levels = region.as_ref().map_or(0..0, |region| region.k.clone());
         let per_cell = |count: u64| if cells == 0 { 0.0 } else { count as f64 / cells as f64 };
         let touched = region.as_ref().map(|region| traffic(stencil, precision, grid, region, &evaluated));
-        let moved = read_where_data_says(stencil);
+        let (moved, said) = (read_where_data_says(stencil), read_where_said(stencil));
         let mut bytes = 0;
         let mut fields = Vec::new();
         for (id, field) in stencil.own_fields() {
             let mut facts = field_facts(field, precision, offsets(&evaluations, id));
             facts.on_levels_that_are_data = moved.contains(&id);
+            facts.on_one_level_of_all = said.contains(&id);
             if let Some(touched) = touched.as_ref().and_then(|touched| touched.get(id.index())) {
                 let size = field.stored.bytes(precision) as u64;
                 facts.read_bytes_per_cell = per_cell(touched.read * size);
@@ -316,6 +320,7 @@ fn field_facts(field: &Field, precision: Precision, offsets: BTreeSet<Offset>) -
         range: field.range,
         reads: offsets.iter().map(|offset| [offset.i, offset.j, offset.k]).collect(),
         on_levels_that_are_data: false,
+        on_one_level_of_all: false,
         offsets,
         horizontal: field.place.horizontal,
         read_bytes_per_cell: 0.0,

@@ -187,8 +187,11 @@ fn field(stencil: &MeshStencil, id: FieldId, looks: &Footprint, precision: Preci
                 let way = Path::through(key.1.clone());
                 let shifts = looks.shifts.get(key).into_iter().flatten();
                 let plain = shifts.map(|&shift| written_path(stencil, &way.then(&Path::levels_only(shift))));
-                let moved = looks.moved.contains(key).then(|| written_path(stencil, &way));
-                plain.chain(moved.map(|way| format!("{way} on levels that are data"))).collect::<Vec<_>>()
+                let anywhere = [(&looks.moved, "on levels that are data"), (&looks.said, "on one level of all")];
+                let anywhere = anywhere.into_iter().filter(|(keys, _)| keys.contains(key));
+                plain
+                    .chain(anywhere.map(|(_, how)| format!("{} {how}", written_path(stencil, &way))))
+                    .collect::<Vec<_>>()
             })
             .collect(),
         written,

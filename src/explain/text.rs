@@ -106,7 +106,8 @@ fn reads(explained: &Explanation) -> String {
         let mut row = vec![format!("  {}", field.name)];
         row.extend([("i", 0), ("j", 1), ("k", 2)].into_iter().flat_map(|(axis, number)| [axis.into(), along(number)]));
         let moved = if field.on_levels_that_are_data { ", on levels that are data too" } else { "" };
-        row.push(format!("{}{moved}", counted(field.reads.len(), "value")));
+        let said = if field.on_one_level_of_all { ", on one level of all too" } else { "" };
+        row.push(format!("{}{moved}{said}", counted(field.reads.len(), "value")));
         row
     };
     let mut text = format!("reads, from the cell\n{}", table(&read.iter().map(row).collect::<Vec<_>>(), &[]));

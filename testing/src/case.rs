@@ -281,7 +281,9 @@ impl subject::Case for Case {
             (Ok(problem), _) => problem,
             (Err(_), Evaluated::Nothing) => return Ok(Outcome::Nothing),
             // What two reads ask of one number may be too much on a grid of few levels.
-            (Err(error), _) if moving::is_impossible(&error) => return Ok(Outcome::Nothing),
+            (Err(error), _) if moving::is_impossible(&error) || moving::is_no_level(&error) => {
+                return Ok(Outcome::Nothing);
+            }
             (Err(error), Evaluated::Computed { region, .. }) => {
                 let message = format!("the evaluator computes {region}, the compiler says: {}", error.message);
                 return failed(Failure::Region(message));

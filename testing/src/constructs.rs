@@ -227,7 +227,7 @@ impl Constructs {
                 self.meet("vector");
                 parts.iter().for_each(|&part| self.expr(file, part));
             }
-            Expr::Group(inner) => self.expr(file, *inner),
+            Expr::Group(inner) | Expr::Level(inner) => self.expr(file, *inner),
             Expr::Block(block) => {
                 self.meet("block");
                 self.block(file, block);
@@ -237,6 +237,10 @@ impl Constructs {
 
     /// What stands in brackets: an axis and what is added, or the number of a part.
     fn index(&mut self, file: &File, part: ExprId) {
+        if let Expr::Level(number) = &file.exprs[part] {
+            self.meet("a[level n]");
+            return self.expr(file, *number);
+        }
         let mut first = part;
         let (mut by_name, mut is_moved) = (false, false);
         while let Expr::Infix(Infix::Arithmetic(_), left, right) = &file.exprs[first] {

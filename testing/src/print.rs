@@ -63,9 +63,13 @@ impl Display for Expr {
             Expr::Offset(base, axes) => {
                 write!(f, "{}[", Operand(base, 9))?;
                 for (index, (axis, terms)) in axes.iter().enumerate() {
+                    let axis = if *axis == 'l' { "level ".to_owned() } else { axis.to_string() };
                     write!(f, "{}{axis}", if index > 0 { ", " } else { "" })?;
-                    for term in terms {
-                        write!(f, "{}{}", if term.minus { '-' } else { '+' }, Operand(&term.value, 5))?;
+                    for (number, term) in terms.iter().enumerate() {
+                        let sign = if term.minus { "-" } else { "+" };
+                        // A level begins with no sign.
+                        let sign = if number == 0 && axis.len() > 1 { "" } else { sign };
+                        write!(f, "{sign}{}", Operand(&term.value, 5))?;
                     }
                 }
                 f.write_str("]")

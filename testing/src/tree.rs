@@ -91,7 +91,7 @@ pub enum Expr {
     Prefix(char, Box<Expr>),
     /// `a + b`
     Infix(&'static str, Box<Expr>, Box<Expr>),
-    /// `a[i-1, k+n]`: axes, each with what is added to it.
+    /// `a[i-1, k+n]`: axes, each with what is added to it; behind `l` stands what a level is itself, `a[level nk-1]`.
     Offset(Box<Expr>, Vec<(char, Vec<Term>)>),
     /// `v[n]`
     Part(Box<Expr>, Box<Expr>),

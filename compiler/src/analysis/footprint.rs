@@ -2,7 +2,7 @@
 
 use super::operations::Operations;
 use super::reuse::operations;
-use crate::ir::{FieldId, Hop, MeshStencil, Node, Path, Stencil};
+use crate::ir::{Body, FieldId, Hop, MeshStencil, Node, Path, Stencil};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What some stores of a stencil look at and compute, of one element.
@@ -14,6 +14,8 @@ pub struct Footprint {
     pub shifts: BTreeMap<(FieldId, Vec<Hop>), BTreeSet<i32>>,
     /// The same, where data says how many.
     pub moved: BTreeSet<(FieldId, Vec<Hop>)>,
+    /// The same on levels that the text says by their numbers.
+    pub said: BTreeSet<(FieldId, Vec<Hop>)>,
     /// Where it is asked whether there is an element.
     pub present: BTreeSet<Vec<Hop>>,
     /// What is computed, each definition once wherever it is used.
@@ -27,27 +29,27 @@ impl Footprint {
         let bodies = stores.into_iter().map(|store| &own.stores[store].body);
         own.at_places(bodies, Path::default(), Path::then, |_, body, at| {
             footprint.operations.add_all(&operations(body, &vec![true; body.len()]), 1);
-            body.iter().for_each(|(_, node)| footprint.look(own, node, at));
+            body.iter().for_each(|(_, node)| footprint.look(own, body, node, at));
         });
         footprint
     }
 
-    /// Whether a field is read on levels that are data.
+    /// Whether a field is read on levels that are data, or said by their numbers.
     pub fn is_moved(&self, field: FieldId) -> bool {
-        self.moved.iter().any(|(own, _)| *own == field)
+        self.moved.iter().chain(&self.said).any(|(own, _)| *own == field)
     }
 
-    fn look(&mut self, stencil: &Stencil, node: &Node, at: &Path) {
+    fn look(&mut self, stencil: &Stencil, body: &Body, node: &Node, at: &Path) {
         match node {
             Node::Read { field, path, part, by } if stencil.fields[*field].place.horizontal => {
                 let whole = at.then(path);
                 let key = (*field, whole.hops().to_vec());
                 self.reads.entry(key.clone()).or_default().insert(*part);
-                if by.is_some() {
-                    self.moved.insert(key);
-                    return;
+                match by {
+                    None => _ = self.shifts.entry(key).or_default().insert(whole.levels()),
+                    Some(by) if body.rooted(*by).reads().next().is_some() => _ = self.moved.insert(key),
+                    Some(_) => _ = self.said.insert(key),
                 }
-                self.shifts.entry(key).or_default().insert(whole.levels());
             }
             Node::Present { path } => {
                 self.present.insert(at.then(path).hops().to_vec());

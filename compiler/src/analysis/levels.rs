@@ -6,6 +6,7 @@
 //! decision down as C++, for kernels that are built before the grid is known.
 
 use super::bounds;
+use super::moving::{There, check_said};
 use super::reached::leaving;
 use super::runs::runs;
 use crate::depth::needed_first;
@@ -48,6 +49,11 @@ pub trait Judge {
     fn bound(&mut self, bound: &Bound) -> Self::Truth;
     /// The value of a known condition, `shift` levels away.
     fn condition(&mut self, body: &Body, node: NodeId, shift: i32) -> Self::Truth;
+    /// Whether a level that the text says by its number exists in a field, which has these levels: it is read `shift` levels away, and as
+    /// many more as a known node says. As a rule such a read decides nothing.
+    fn said(&mut self, _field: FieldId, _levels: Levels, _shift: i32, _by: (&Body, NodeId, i32)) -> Self::Truth {
+        self.constant(true)
+    }
     /// Called with what was found out about a definition, which may be asked for again.
     fn found(&mut self, _def: DefId, _shift: i32, truth: Self::Truth) -> Self::Truth {
         truth
@@ -120,6 +126,10 @@ impl<'a, J: Judge> Rules<'a, J> {
                 Some(if truth { is_true } else { is_false })
             };
             let reached = match node {
+                Node::Read { field, path, by: Some(by), .. } if known[by.index()] => {
+                    let levels = self.stencil.fields[*field].place.levels;
+                    self.judge.said(*field, levels, shift.saturating_add(path.levels()), (body, *by, shift))
+                }
                 Node::Read { by: Some(by), .. } => inside[by.index()].clone(),
                 Node::Read { field, path, .. } => match self.stencil.fields[*field].place.levels {
                     Levels::None => self.judge.constant(true),
@@ -388,6 +398,8 @@ struct AtLevel<'a> {
     level: i64,
     /// By field: the levels that may be read; if nothing is said, those that it has.
     there: Option<&'a [Range<usize>]>,
+    /// Whether levels that are said by their numbers count as well.
+    with_said: bool,
     /// The values of the body that was looked at last, by its address and level: its conditions follow each other.
     last: Option<(*const Body, i64, Vec<Option<Value>>)>,
 }
@@ -425,12 +437,28 @@ impl Judge for AtLevel<'_> {
         self.last = Some((place, level, values));
         holds
     }
+    fn said(&mut self, field: FieldId, levels: Levels, shift: i32, (body, by, at): (&Body, NodeId, i32)) -> bool {
+        if !self.with_said || levels == Levels::None {
+            return true;
+        }
+        let by = self.known.values(body, self.level + i64::from(at))[by.index()];
+        by.is_some_and(|by| self.exists(field, shift.saturating_add(by.int()), levels))
+    }
 }
 
 /// Those of `levels` on which every level read that counts lies in what is there of its field, or, if nothing is said, in the
 /// field.
 pub fn readable(known: &Known, levels: Range<usize>, there: Option<&[Range<usize>]>) -> Vec<usize> {
-    let at = |level: usize| AtLevel { known, level: level as i64, there, last: None };
+    judged(known, levels, there, false)
+}
+
+/// The same where a level that is said by its number counts as well: of what is computed for nobody but who looks at it.
+pub fn readable_with_said(known: &Known, levels: Range<usize>, there: Option<&[Range<usize>]>) -> Vec<usize> {
+    judged(known, levels, there, true)
+}
+
+fn judged(known: &Known, levels: Range<usize>, there: Option<&[Range<usize>]>, with_said: bool) -> Vec<usize> {
+    let at = |level: usize| AtLevel { known, level: level as i64, there, with_said, last: None };
     let runs = runs(known, levels, there);
     runs.into_iter().filter(|run| Rules::new(known.stencil, at(run.start)).computed()).flatten().collect()
 }
@@ -459,7 +487,7 @@ pub fn gap(levels: &[usize]) -> Option<usize> {
 /// The levels that `stencil` computes.
 ///
 /// # Errors
-/// No level can be computed, or the levels that can have a gap.
+/// No level can be computed, or the levels that can have a gap, or a level that is said by its number is none of its field's.
 pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Value]) -> Result<Range<usize>, Refusal> {
     let known = Known::new(stencil, precision, nk, params);
     bounds::check(&known, GridAxis::K)?;
@@ -492,5 +520,6 @@ pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Va
         ))
         .help("every level between the first and the last must be computable: guard the reads on the levels between"));
     }
+    check_said(stencil, (&known, true), first..last + 1, There::default())?;
     Ok(first..last + 1)
 }

@@ -208,6 +208,16 @@ impl Judge for Writer<'_> {
         self.own.term(self.k.is(relation, level))
     }
 
+    fn said(&mut self, _: FieldId, levels: Levels, shift: i32, (body, by, at): (&Body, NodeId, i32)) -> ValueId {
+        let by = self.known(body, by, at);
+        let level = self.own.term(self.k.plus(by).plus(shift));
+        let last = self.counts[GridAxis::K as usize].minus(if levels == Levels::Full { 1 } else { 0 });
+        let [first, last] = [(Relation::Ge, 0.into()), (Relation::Le, last)]
+            .map(|(is, end): (Relation, Term)| self.own.term(level.is(is, end)));
+        let truth = self.own.and(first, last);
+        self.short(truth)
+    }
+
     fn bound(&mut self, bound: &Bound) -> ValueId {
         let number = self.known(&bound.body, bound.body.root(), 0);
         let truth = self.own.term(self.k.is(bound.is.relation(), number));

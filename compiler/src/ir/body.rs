@@ -87,7 +87,8 @@ pub enum Node {
         path: Path,
         /// Which of its numbers there: 0 of a field that has one. Of a field on a map, slot after slot.
         part: u32,
-        /// By how many levels further it is read, where data says so; of what lies beyond the field's levels, the nearest is read.
+        /// By how many levels further it is read, where data says so, or where a level is said by its number: then that is the number less
+        /// [`Node::Level`]. Of what lies beyond the field's levels, the nearest is read.
         by: Option<NodeId>,
     },
     /// Whether a path through a mesh leads to an element; false where it meets a hole.

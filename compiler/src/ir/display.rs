@@ -202,7 +202,13 @@ impl fmt::Display for Text<'_> {
                     let name = format!("{}{path}{}", self.stencil.name_of(*field), part.unwrap_or_default());
                     match by {
                         None => (name, Binding::Atom),
-                        Some(by) => texts.call(&format!("{name}.moved"), &[*by]),
+                        Some(by) => match &self.body[*by] {
+                            Node::Binary(Binary::Sub, _, level) if self.body[*level] == Node::Level => {
+                                let by = texts.operand(*by, |_| false);
+                                (format!("{name}.level({})", by.strip_suffix(" - k").unwrap_or(&by)), Binding::Atom)
+                            }
+                            _ => texts.call(&format!("{name}.moved"), &[*by]),
+                        },
                     }
                 }
                 Node::InZone(zones) => (format!("in_zone({}..={})", zones.first, zones.last), Binding::Atom),

@@ -2,7 +2,7 @@
 
 use super::scope::Binding;
 use super::{Found, Lowering};
-use crate::ast;
+use crate::ast::{self, Expr, ExprId};
 use crate::diagnostic::{Diagnostic, guess, wrong};
 use crate::source::Span;
 
@@ -30,7 +30,11 @@ impl<'a> Lowering<'a> {
             // It was meant to be assigned: that it is not would be the same error again.
             self.scope.assigned.insert(text.clone(), name.span);
         }
-        if let Some((_, index)) = target.index {
+        if let Some((parts, index)) = &target.index {
+            let index = *index;
+            if let Some(found) = self.assigned_on_level(text, parts, index) {
+                return self.tell(found);
+            }
             let found = Diagnostic::error(index, "an output is assigned at the cell itself").label("leave this out");
             return self.tell(found.help(format!(
                 "write `{text} = ...`: the formula holds on every cell, and nobody writes the cell's indices; an offset \
@@ -69,6 +73,16 @@ impl<'a> Lowering<'a> {
             self.check_axes(&body, &declared, self.span(assign.value));
             self.store(field, body);
         }
+    }
+
+    /// What is wrong with `res[level 0] = ...`, if that is what is written.
+    pub(super) fn assigned_on_level(&self, name: &str, index: &[ExprId], at: Span) -> Option<Diagnostic> {
+        let is_level = |part: &ExprId| matches!(self.file.exprs[*part], Expr::Level(_));
+        index.iter().any(is_level).then(|| {
+            wrong(at, "an output is assigned on the levels that are computed", "leave this out").help(format!(
+                "write `{name} = ...`; which level is computed a stencil says by `level 0` above it, and a call by `on level 0`"
+            ))
+        })
     }
 
     /// Reports what was assigned before.

@@ -109,6 +109,10 @@ impl Lowering<'_> {
             Expr::Group(inner) => self.value(*inner),
             Expr::Block(block) => self.block(block),
             Expr::Index(base, parts) => self.index(*base, parts, span),
+            Expr::Level(_) => {
+                let found = wrong(span, "`level` says which level of a field is read", "stands in brackets alone");
+                self.report(found.help("as in `a[level 0]`"))
+            }
             Expr::Component(base, part) => self.component(*base, part, span),
             Expr::Call(function, arguments) => self.call(function, arguments, span),
             Expr::Choose(arms, otherwise) => self.choose(arms, otherwise, span),

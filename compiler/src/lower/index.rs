@@ -1,12 +1,13 @@
 //! What stands in brackets: offsets, and parts of constant arrays.
 
+use super::moved::Leads;
 use super::scope::{Binding, FUNCTIONS, Global};
 use super::value::{Alias, Bound, Nodes, Value};
 use super::{Found, Lowering};
 use crate::ast::{self, Expr, ExprId, Infix, Prefix};
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::foreign::{self, axis};
-use crate::ir::{Binary, FieldId, Levels, NodeId, Offset, Origin, Path};
+use crate::ir::{Binary, FieldId, Levels, Offset, Origin, Path};
 use crate::source::Span;
 
 /// The largest offset along an axis.
@@ -45,14 +46,14 @@ impl Lowering<'_> {
         if let Some(found) = self.numbered_level(parts) {
             return found;
         }
-        let (path, data) = self.offsets(parts)?;
+        let (path, leads) = self.offsets(parts)?;
         if let (Value::Many(_), true) = (&bound, is_constant) {
             let found = Diagnostic::error(span, "the parts of a constant array are taken by whole constants");
             let found = found.label("an axis is no whole constant");
             return self.report(found.help("numbers that depend on the level are a field `on (k)`"));
         }
         if let Some(field) = named {
-            if self.is_ambiguous(field, &path, span) {
+            if self.is_ambiguous(field, &path, leads, span) {
                 return None;
             }
             let field = self.stencil.fields[field].clone();
@@ -67,9 +68,9 @@ impl Lowering<'_> {
         }
         self.check_moves(base, &bound, &path, span)?;
         let moved = bound.map(|alias| self.moved(alias, &path));
-        match data {
+        match leads {
             None => self.place_value(moved, span),
-            Some(data) => moved.try_map(|alias| self.read_moved(&alias, data, span)),
+            Some(leads) => moved.try_map(|alias| self.read_led(&alias, leads, span)),
         }
     }
 
@@ -137,7 +138,7 @@ impl Lowering<'_> {
                         _ => return None,
                     },
                 },
-                Expr::Group(inner) | Expr::Prefix(_, inner) => waiting.push(*inner),
+                Expr::Group(inner) | Expr::Prefix(_, inner) | Expr::Level(inner) => waiting.push(*inner),
                 // A part of a constant array is one of its numbers.
                 Expr::Index(inner, _) | Expr::Component(inner, _) => waiting.push(*inner),
                 Expr::Infix(_, left, right) => waiting.extend([*left, *right]),
@@ -178,16 +179,22 @@ impl Lowering<'_> {
         }
     }
 
-    /// Where brackets lead, and by how many levels further a field says, if one does.
-    fn offsets(&mut self, parts: &[ExprId]) -> Found<(Path, Option<NodeId>)> {
-        let (mut found, mut data): ([Option<i32>; 3], _) = ([None; 3], None);
+    /// Where brackets lead, and what leads to the level, if it is no known number of levels.
+    fn offsets(&mut self, parts: &[ExprId]) -> Found<(Path, Option<Leads>)> {
+        let (mut found, mut leads): ([Option<i32>; 3], Option<Leads>) = ([None; 3], None);
         for &part in parts {
-            let (axis, by, at) = if self.begins_with(part, &["k"]) {
-                let own = self.level_offset(part)?;
-                data = data.or(own.data);
-                (2, own.by, self.span(part))
-            } else {
-                self.offset(part)?
+            let said = self.level_said(part);
+            let is_said = said.is_some();
+            let (axis, by, at) = match said {
+                None if !self.begins_with(part, &["k"]) => self.offset(part)?,
+                said => {
+                    let own = said.unwrap_or_else(|| self.level_offset(part))?;
+                    if found[2].is_some() && (is_said || leads.is_some_and(Leads::is_level)) {
+                        return self.level_twice(part);
+                    }
+                    leads = leads.or(own.leads);
+                    (2, own.by, self.span(part))
+                }
             };
             if found[axis].is_some() {
                 let found = wrong(at, format!("the axis `{}` is named twice", ["i", "j", "k"][axis]), "named again");
@@ -196,7 +203,7 @@ impl Lowering<'_> {
             found[axis] = Some(by);
         }
         let by = |axis: usize| found[axis].unwrap_or(0);
-        Some((Path::from_offset(Offset { i: by(0), j: by(1), k: by(2) }), data))
+        Some((Path::from_offset(Offset { i: by(0), j: by(1), k: by(2) }), leads))
     }
 
     /// Reports `a[0, 0, n]`, as in GT4Py, where `n` is a field.
@@ -290,6 +297,14 @@ impl Lowering<'_> {
             Some(meant) => found.label(format!("write `{meant}`")),
             None => found.label("expected `i`, `j` or `k`, plus or minus a whole constant"),
         })
+    }
+
+    /// Reports `[k+1, level 0]` and `[level 0, level 1]`.
+    pub(super) fn level_twice<T>(&mut self, part: ExprId) -> Found<T> {
+        let found = wrong(self.span(part), "the level is said twice", "said again");
+        self.report(
+            found.help("`level n` is the level itself, and `k+n` so many levels further: leave one of them out"),
+        )
     }
 
     /// `i + n - 1`: the axis and what is added to it.

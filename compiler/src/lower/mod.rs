@@ -20,6 +20,7 @@ mod name;
 mod program;
 mod report;
 mod rounding;
+mod said;
 mod scope;
 mod stencil;
 mod sweep;

@@ -1,6 +1,7 @@
 //! Stencils: their statements, and what can be told when all of them are known.
 
 use super::report::has_error;
+use super::said::reads_where_data_says;
 use super::scope::{Binding, Symbol};
 use super::value::Bound;
 use super::{Found, Lowering, assignments, flat, mesh, value};
@@ -120,9 +121,9 @@ impl<'a> Lowering<'a> {
     /// `print(...)`
     pub(super) fn print(&mut self, print: &'a ast::Print) {
         if let Some(body) = self.body(|own| own.scalar(print.value)) {
-            let moves = |node: &ir::Node| matches!(node, ir::Node::Read { by: Some(_), .. });
-            let defs = self.stencil.of_defs(|body, defs| body.any(defs, moves));
-            if body.any(&defs, moves) {
+            let moves = |body: &Body, defs: &[bool]| body.any(defs, |_| false) || reads_where_data_says(body);
+            let defs = self.stencil.of_defs(|body, defs| moves(body, defs));
+            if moves(&body, &defs) {
                 let found =
                     Diagnostic::error(print.span, "a `print` shows nothing that is read on a level that is data");
                 let found = found.label("whether there is that level is asked of outputs alone");
@@ -150,7 +151,8 @@ impl<'a> Lowering<'a> {
         let found = wrong(place, message, format!("varies along {missing}")).note(field.span, "declared here");
         self.tell(found.help(match missing {
             "k" if self.coordinates.is_none() => {
-                "it is made of what has no levels, or of one level: `level nk - 1` says which one the stencil computes"
+                "it is made of what has no levels, or of one level: `a[level nk - 1]` reads one, and `level nk - 1` by itself says \
+                 that the stencil computes no other"
             }
             _ => "a field on fewer axes is made of fields and names without the others only",
         }));

@@ -6,6 +6,7 @@
 
 use super::declare::new_field;
 use super::mesh::Over;
+use super::moved::Leads;
 use super::rounding::Rounding;
 use super::scope::{Binding, Global};
 use super::value::{Alias, Bound, Value};
@@ -231,7 +232,7 @@ impl<'a> Lowering<'a> {
                 Expr::Infix(Infix::Compare(_) | Infix::And | Infix::Or, ..) => return Value::One(Kind::Bool),
                 Expr::Vector(parts) => return Value::Many(vec![Kind::Int; parts.len()]),
                 Expr::Name(name) => return self.guess_of_name(name),
-                Expr::Group(inner) | Expr::Index(inner, _) => *inner,
+                Expr::Group(inner) | Expr::Level(inner) | Expr::Index(inner, _) => *inner,
                 Expr::Block(block) => block.value,
                 // A branch that is the name itself, at another level, says nothing.
                 Expr::Choose(arms, otherwise) => match arms.first().map(|(_, block)| block.value) {
@@ -511,20 +512,27 @@ impl<'a> Lowering<'a> {
     }
 
     /// Reports a read of an `inout`, at a level that the sweep being written has assigned already.
-    pub(super) fn is_ambiguous(&mut self, field: FieldId, path: &Path, span: Span) -> bool {
+    pub(super) fn is_ambiguous(&mut self, field: FieldId, path: &Path, leads: Option<Leads>, span: Span) -> bool {
         let own = &self.stencil.fields[field];
         let Some(current) = &self.sweeps.current else { return false };
         let is_assigned = current.names.contains_key(&own.name);
-        if own.role != Role::InOut || !is_assigned || current.direction.before(path.levels()) == 0 {
+        let is_level = leads.is_some_and(Leads::is_level);
+        if own.role != Role::InOut || !is_assigned || current.direction.before(path.levels()) == 0 && !is_level {
             return false;
         }
         let (name, shift) = (own.name.clone(), path.levels());
         let found =
             Diagnostic::error(span, format!("`{name}` is assigned in this sweep: which of its values is meant?"))
-                .label("the one before, or the new one?")
-                .help(format!(
-                    "the one before: name it ahead of the sweep, `let before = {name}`, and read `before[k{shift:+}]`"
-                ));
+                .label("the one before, or the new one?");
+        let read = if is_level { "before[level n]".to_owned() } else { format!("before[k{shift:+}]") };
+        let found =
+            found.help(format!("the one before: name it ahead of the sweep, `let before = {name}`, and read `{read}`"));
+        if is_level {
+            self.tell(
+                found.help("the new one is known on all levels when the sweep is over: read it in another stencil"),
+            );
+            return true;
+        }
         self.tell(found.help(format!(
             "the new one: name it, `let next = ...`, assign `{name} = next`, and read `next[k{shift:+}]`"
         )));

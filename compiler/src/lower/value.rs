@@ -1,7 +1,7 @@
 //! Values under construction.
 
 use super::{Body, Found};
-use crate::ir::{DefId, FieldId, Kind, Levels, Node, NodeId, ParamId, Path, Stencil, varies_across};
+use crate::ir::{Binary, DefId, FieldId, Handle, Kind, Levels, Node, NodeId, ParamId, Path, Stencil, varies_across};
 
 /// A number, or a vector of them.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,13 +92,25 @@ impl<T> Value<Option<T>> {
 /// Whether a body's value varies horizontally, and along k.
 pub fn varies(stencil: &Stencil, body: &Body) -> (bool, bool) {
     let across = |node: &Node| varies_across(stencil, node);
-    let along = |node: &Node| match node {
+    let varying = body.any(&stencil.of_defs(|body, defs| body.any(defs, across)), across);
+    let along = stencil.of_defs(|body, defs| varies_along(stencil, body, defs));
+    (varying, varies_along(stencil, body, &along))
+}
+
+/// Whether a body's value varies along k, given whether definitions do.
+fn varies_along(stencil: &Stencil, body: &Body, defs: &[bool]) -> bool {
+    let varies = body.of_nodes(|_, node, varies: &[bool]| match node {
+        // A level by its number, less that of the cell, is the same level from every cell.
+        Node::Read { by: Some(by), .. } => match &body[*by] {
+            Node::Binary(Binary::Sub, number, level) if body[*level] == Node::Level => varies[number.index()],
+            _ => true,
+        },
         Node::Read { field, .. } => stencil.fields[*field].place.levels != Levels::None,
         Node::Level => true,
-        _ => false,
-    };
-    let any = |is: &dyn Fn(&Node) -> bool| body.any(&stencil.of_defs(|body, defs| body.any(defs, is)), is);
-    (any(&across), any(&along))
+        Node::Use { def, .. } => defs[def.index()],
+        _ => node.operands().iter().any(|operand| varies[operand.index()]),
+    });
+    varies.last().copied().unwrap_or(false)
 }
 
 /// What two kinds become where they meet; nothing if they do not.
@@ -108,5 +120,31 @@ pub fn meet(a: Kind, b: Kind) -> Option<Kind> {
         (Kind::Int, Kind::Int) => Some(Kind::Int),
         (Kind::Real, Kind::Real) | (Kind::Real, Kind::Int) | (Kind::Int, Kind::Real) => Some(Kind::Real),
         (Kind::Bool, _) | (_, Kind::Bool) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+
+    #[test]
+    fn a_level_by_its_number_does_not_vary_along_k() {
+        let varying = |value: &str| {
+            let text = format!(
+                "stencil s {{ in a; in v on (k); in n: int on (i, j); in m: int; param p: int; out r
+                 let t = a[level 0]; let u = a[level m]; r = {value} }}"
+            );
+            let lowered = crate::check(&Source::new("own", &text));
+            varies(&lowered.stencils[0], &lowered.stencils[0].stores[0].body)
+        };
+        for value in ["a[level 0]", "a[i+1, level nk - 1] + nk", "a[level n[i+1] + 1]", "t[k+1]", "a[level p] * n"] {
+            assert_eq!(varying(value), (true, false), "{value}");
+        }
+        for value in ["a[level m]", "u", "t + a", "t * k", "a[k + n]", "a[level 0] + a[k+1]"] {
+            assert_eq!(varying(value), (true, true), "{value}");
+        }
+        assert_eq!(varying("v[level 1]"), (false, false));
+        assert_eq!(varying("v[level n]"), (true, false));
     }
 }

@@ -44,7 +44,7 @@ impl Builder<'_> {
                 Rule::not => operators.push(Waiting::Prefix(Prefix::Not, at)),
                 Rule::index => {
                     let base = present(operands.pop(), at)?;
-                    let parts = self.values(&part)?;
+                    let parts = self.indices(&part)?;
                     let whole = self.file.exprs.span(base).to(at);
                     operands.push(self.node(Expr::Index(base, parts.clone()), whole, &[&[base], &*parts].concat())?);
                 }
@@ -269,6 +269,18 @@ impl Builder<'_> {
         parts(pair, Rule::expr).map(|own| self.expr(own)).collect()
     }
 
+    /// What stands in brackets.
+    pub(super) fn indices(&mut self, pair: &Node) -> Built<Vec<ExprId>> {
+        let index = |own: Node| match own.as_rule() {
+            Rule::one_level => {
+                let (at, number) = (span(&own), self.value(&own)?);
+                self.node(Expr::Level(number), at, &[number])
+            }
+            _ => self.expr(own),
+        };
+        pair.clone().into_inner().map(index).collect()
+    }
+
     /// The expression of a construct, if it has one.
     pub(super) fn optional(&mut self, pair: &Node) -> Built<Option<ExprId>> {
         part(pair, Rule::expr).map(|own| self.expr(own)).transpose()
@@ -330,9 +342,9 @@ fn mistake(pair: &Node, before: &str) -> Diagnostic {
         return found;
     }
     if before.rfind('[') > before.rfind(']') {
-        return Diagnostic::error(at, "an offset is an axis plus or minus a number").label("not understood").help(
-            "as in `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; a certain level is chosen by `if k == 0 { ... } else { ... }`",
-        );
+        return Diagnostic::error(at, "an offset is an axis plus or minus a number")
+            .label("not understood")
+            .help("as in `a[i-1]`, `a[i+1, j-1]` or `a[k+n]`; a certain level is `a[level 0]`");
     }
     found.help("an output is assigned outside of `if` and `sum`, as in `res = if c { 1 } else { 2 }`")
 }

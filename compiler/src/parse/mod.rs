@@ -399,7 +399,7 @@ impl Builder<'_> {
     }
 
     fn target(&mut self, pair: &Node) -> Built<Target> {
-        let index = part(pair, Rule::index).map(|own| Ok((self.values(&own)?, span(&own)))).transpose()?;
+        let index = part(pair, Rule::index).map(|own| Ok((self.indices(&own)?, span(&own)))).transpose()?;
         Ok(Target { name: word(pair, Rule::ident)?, index })
     }
 

@@ -7,7 +7,7 @@ use crate::access::{self, ACCESSES, Access, LevelsPerThread, Needs};
 use crate::analysis::cost::cost;
 use crate::analysis::extents::{Extents, extents};
 use crate::analysis::levels::goes_on;
-use crate::analysis::moving::read_where_data_says;
+use crate::analysis::moving::read_anywhere;
 
 use crate::diagnostic::Refusal;
 use crate::gpu::{CONSTANT, MOST_THREADS, SHARED, WARP};
@@ -389,10 +389,10 @@ pub(super) fn check_sweeps(stencil: &Stencil, choices: &Choices, access: &dyn Ac
     }
     if stencil.sweeps.is_empty() {
         let (name, access) = (&stencil.name, access.name());
-        if let Some(&field) = read_where_data_says(stencil).first() {
+        if let Some((&field, how)) = read_anywhere(stencil).first_key_value() {
             let field = &stencil.fields[field].name;
             return Err(Refusal::new(format!(
-                "`{access}` access keeps a few planes of what it reads, and stencil `{name}` reads `{field}` on levels that are data"
+                "`{access}` access keeps a few planes of what it reads, and stencil `{name}` reads `{field}` {how}"
             ))
             .help("give another access, as --access idxvar"));
         }
@@ -506,7 +506,7 @@ pub(super) fn check_shared(plan: &Plan) -> Result<(), Refusal> {
 /// are as many as levels.
 fn is_walked(stencil: &Stencil) -> bool {
     let has_columns = |store: &Store| stencil.fields[store.field].place.horizontal;
-    stencil.stores.iter().all(has_columns) && !goes_on(stencil) && read_where_data_says(stencil).is_empty()
+    stencil.stores.iter().all(has_columns) && !goes_on(stencil) && read_anywhere(stencil).is_empty()
 }
 
 #[cfg(test)]

@@ -126,6 +126,25 @@ fn what_data_says_is_read_of_a_stage_before() {
     assert_eq!(stands.len(), 8);
 }
 
+/// A level that the text says by its number is one of the whole field, and counted without the halo.
+#[test]
+fn what_is_said_by_its_number_is_read_of_a_stage_before() {
+    let text = |last: &str| {
+        format!(
+            "program own {{ inout t; boundary t {{ k: copy }}; let l = curved(t); t = under(l, t) }}
+             stencil curved {{ in t; out r; r = t[k-1] + t[k+1] - 2 * t }}
+             stencil under {{ in l, t; out r; r = l[level {last}] + t[level 0] + t[k-2] }}"
+        )
+    };
+    let own = staged(&text("nk - 1"), Grid::rows(6, 5, 4)).unwrap();
+    let fused = own.fused(Fusing { fuse: Fuse::Everything, times: 1, wraps: false, whole: false });
+    assert_eq!((own.stages.len(), fused.stages.len()), (2, 2));
+    let refused = |text: &str| staged(text, Grid::rows(6, 5, 4)).unwrap_err();
+    assert_eq!(refused(&text("4")), "`under` needs level 4 of `l`, which has levels 0 to 3");
+    let open = text("nk - 1").replace("boundary t { k: copy };", "");
+    assert_eq!(refused(&open), "`under` needs level 3 of `l`, which has values on levels 1 to 2 there");
+}
+
 #[test]
 fn the_halo_is_as_wide_as_what_is_read_beyond_edges() {
     let text = |boundary: &str| {

@@ -10,10 +10,10 @@ use super::region::{self, Known, There, Wrong};
 use super::{Loop, Stage, Staged, Step, Times, halo, narrowing};
 use crate::analysis::bounds;
 use crate::analysis::levels::{self, depend_on_params};
-use crate::analysis::moving::allowed_on_grid;
+use crate::analysis::moving::{self, allowed_on_grid, check_said};
 use crate::diagnostic::Refusal;
 use crate::grid::{Adjacency, Region, shared};
-use crate::ir::program::{Action, Call, GridAxis, Repeat};
+use crate::ir::program::{Action, Call, GridAxis, Repeat, Side};
 use crate::ir::scalar::Value;
 use crate::ir::{Body, Handle, Node, ParamId, Stencil, VariableId};
 use crate::plan::prepare;
@@ -222,7 +222,7 @@ impl<'a> Stager<'a> {
                 let is_whole = region == self.staged.inner();
                 let (stencil, params, call) = (stencil.clone(), params.clone(), call.clone());
                 let (carry, wraps, changes) = (Vec::new(), false, self.changes(&call));
-                // What lies beyond an edge is no level that data may say.
+                // What lies beyond an edge is no level that data, or a number, may say.
                 let levels: Vec<Range<usize>> = (stencil.fields.iter().zip(&there))
                     .map(|((_, field), there)| {
                         let [.., inner] = self.staged.inner_of(field.place);
@@ -231,7 +231,10 @@ impl<'a> Stager<'a> {
                     .collect();
                 let known = levels::Known::new(&stencil, self.staged.precision, self.staged.grid.nk, &params);
                 let computed = (self.staged.domain.form, region.k.clone());
-                let stands = allowed_on_grid(&stencil, (&known, !changes), computed, Some(&levels));
+                let halo = Side::BOTH.map(|side| self.staged.halo.width(GridAxis::K, side));
+                let may_be_read = moving::There { of: Some(&levels), halo };
+                check_said(&stencil, (&known, !changes), region.k.clone(), may_be_read)?;
+                let stands = allowed_on_grid(&stencil, (&known, !changes), computed, may_be_read);
                 let stage = Stage { stencil, params, changes, region, is_whole, wraps, carry, stands, call };
                 self.staged.stages.push(stage);
                 self.found.push((own, there, self.staged.stages.len() - 1));
@@ -294,12 +297,21 @@ impl<'a> Stager<'a> {
                 node => node.clone(),
             })
         });
+        let name = &stencil.params[ParamId::new(first)].name;
+        if let Some(field) = moving::said_by_params(&of_turn) {
+            return Err(Refusal::new(format!(
+                "which level of `{}` `{}` reads depends on `{name}`, which changes with each turn of a loop in program `{}`",
+                stencil.fields[field].name,
+                stencil.told(),
+                self.staged.program.name
+            ))
+            .help("say the level by a number that stays the same, or write the turns out, each with its own"));
+        }
         let what = match (depend_on_params(&of_turn), bounds::columns_depend_on_params(&of_turn)) {
             (true, _) => "levels",
             (false, true) => "columns",
             (false, false) => return Ok(()),
         };
-        let name = &stencil.params[ParamId::new(first)].name;
         let help = match what {
             "levels" => {
                 "guard reads of other levels by `k` and `nk`, whatever the turn: `if k > 0 { a[k-1] } else { a }`"

@@ -19,7 +19,7 @@ pub mod resident;
 pub mod stream;
 pub mod tiled;
 
-use crate::analysis::moving::read_where_data_says;
+use crate::analysis::moving::read_anywhere;
 use crate::cuda::Parameter;
 use crate::diagnostic::Refusal;
 use crate::gpu::{MOST_THREADS, WARP};
@@ -216,9 +216,9 @@ impl StepTask<'_> {
         if !stencil.sweeps.is_empty() {
             return Err(self.refusal("has sweeps, and its planes depend on each other"));
         }
-        if let Some(&field) = read_where_data_says(stencil).first() {
+        if let Some((&field, how)) = read_anywhere(stencil).first_key_value() {
             let name = &stencil.fields[field].name;
-            return Err(self.refusal(format!("reads `{name}` on levels that are data: a plane of it is not enough")));
+            return Err(self.refusal(format!("reads `{name}` {how}: a plane of it is not enough")));
         }
         if stencil.stores.is_empty() {
             return Err(self.refusal("computes nothing"));

@@ -36,7 +36,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
             },
             Expr::Truth(x) => self.everywhere(Cells::Bool(domain.all(*x))),
             Expr::Name(name) => self.name(name),
-            Expr::Group(inner) => self.value(*inner),
+            Expr::Group(inner) | Expr::Level(inner) => self.value(*inner),
             Expr::Block(block) => self.block(block),
             // The one whole number that has no positive counterpart.
             Expr::Prefix(Prefix::Negate, inner) if matches!(file.exprs[*inner], Expr::Int(2_147_483_648)) => {
@@ -216,6 +216,10 @@ impl<'a, R: Real> Evaluator<'a, R> {
         let mut is_offset = false;
         let mut data: Option<Value<R>> = None;
         for &part in parts {
+            if let Expr::Level(number) = &self.file.exprs[part] {
+                data = Some(self.one(*number)?.less_level(self.domain));
+                continue;
+            }
             let (mut first, mut sum) = (part, 0);
             while let Expr::Infix(Infix::Arithmetic(op @ (Binary::Add | Binary::Sub)), left, right) =
                 &self.file.exprs[first]

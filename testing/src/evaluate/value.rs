@@ -261,6 +261,15 @@ impl<R: Real> Value<R> {
         }
     }
 
+    /// A whole number less that of the level: how far away a level is that is said by its number.
+    pub fn less_level(self, domain: Domain<'_>) -> Value<R> {
+        let Cells::Int(number) = &self.cells else { return self };
+        let before = domain.margin[2] as i64;
+        let level = |at: usize| ((at / domain.columns()) as i64 - before) as i32;
+        let cells = (0..number.len()).map(|at| number[at].wrapping_sub(level(at))).collect();
+        Value { cells: Cells::Int(cells), constant: false, known: false, ..self }
+    }
+
     fn shifted(self, domain: Domain<'_>, by: [i64; 3]) -> Value<R> {
         let cells = match &self.cells {
             Cells::Real(cells) => Cells::Real(domain.shifted(cells, by)),

@@ -204,16 +204,42 @@ impl Generator {
         Some(terms)
     }
 
-    /// A field on a level that another says, perhaps of another column.
-    fn shifted_to(&mut self, field: Expr, axes: Varies, terms: Vec<Term>, context: Context) -> Expr {
+    /// A field on a level that another says, or by its own number (`l`), perhaps of another column.
+    fn shifted_to(&mut self, field: Expr, axes: Varies, (axis, terms): (char, Vec<Term>), context: Context) -> Expr {
         let beside = Varies { levels: false, ..axes };
         match self.shifted(field, beside, false, context) {
             Expr::Offset(field, mut parts) => {
-                parts.push(('k', terms));
+                parts.push((axis, terms));
                 Expr::Offset(field, parts)
             }
-            field => Expr::Offset(Box::new(field), vec![('k', terms)]),
+            field => Expr::Offset(Box::new(field), vec![(axis, terms)]),
         }
+    }
+
+    /// A real field on one level of all, also where nothing may vary along k.
+    fn on_one_level(&mut self, context: Context) -> Option<Expr> {
+        if !self.is_moving || context.constant {
+            return None;
+        }
+        let (seen, wide) = (self.seen, Varies { levels: true, ..context.allow });
+        let is_one = |var: &Var| var.kind == Kind::Real && var.varies.levels;
+        let var = self
+            .var(Context { allow: wide, ..context }, |var| is_one(var) && matches!(var.origin, Origin::Field { .. }))?;
+        self.seen.levels = seen.levels;
+        let has_more = matches!(var.origin, Origin::Field { interfaces: true, .. });
+        let terms = match self.level_of_data(context) {
+            Some(mut terms) => {
+                // What is taken away does not come first.
+                terms.sort_by_key(|term| term.minus);
+                terms
+            }
+            None => {
+                let last = if has_more { &["nk"] } else { &["nk-1"] };
+                let number = self.pick(&["0", "0", "1", "2", "nk-1", "nk-1", "nk-2", "min(nk-1,3)", last[0]]);
+                vec![Term { minus: false, value: Expr::literal(number) }]
+            }
+        };
+        Some(self.shifted_to(Expr::Name(var.name), var.varies, ('l', terms), context))
     }
 
     /// What is added to an axis: `by`, or a name or two that come near it.

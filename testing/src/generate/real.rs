@@ -107,6 +107,12 @@ impl Generator {
 
     fn real_leaf(&mut self, context: Context) -> Expr {
         let roll = self.rng.u32(0..100);
+        if self.is_moving
+            && self.chance(20)
+            && let Some(level) = self.on_one_level(context)
+        {
+            return level;
+        }
         if roll < 12
             && let Some(part) = self.part(context)
         {
@@ -127,7 +133,7 @@ impl Generator {
             Origin::Field { interfaces, .. } => {
                 let offset = if var.varies.levels { self.level_of_data(context) } else { None };
                 match offset {
-                    Some(terms) => self.shifted_to(name, var.varies, terms, context),
+                    Some(terms) => self.shifted_to(name, var.varies, ('k', terms), context),
                     None => self.shifted(name, var.varies, interfaces, context),
                 }
             }

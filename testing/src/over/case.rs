@@ -238,6 +238,11 @@ impl subject::Case for Case {
             ("lets", stencils.iter().any(|own| !own.lets.is_empty())),
             ("lets on other sets", stencils.iter().any(|own| own.lets.iter().any(|value| value.set != own.over))),
             ("levels that are data", text.contains("k + f")),
+            ("levels that are data themselves", text.contains("level f")),
+            (
+                "levels by their numbers",
+                (text.split("level ").skip(1)).any(|after| after.contains(']') && !after.starts_with('f')),
+            ),
             ("outputs", writes().any(|own| matches!(own, Write::Out(_)))),
             ("increments", writes().any(|own| matches!(own, Write::Inc(..)))),
             ("reductions", writes().any(|own| matches!(own, Write::Reduce(..)))),

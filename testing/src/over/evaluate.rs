@@ -1,6 +1,6 @@
 //! What a stencil over a mesh means, element by element: `docs/language.md`, "Meshes".
 
-use super::tree::{Cond, Expr, Field, Fold, Kind, Levels, Mesh, Missing, Stencil, Stored, Way, Write};
+use super::tree::{Cond, Expr, Field, Fold, Kind, Leads, Levels, Mesh, Missing, Stencil, Stored, Way, Write};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -99,7 +99,8 @@ impl<'a> Evaluation<'a> {
         match expr {
             Expr::Real(_) | Expr::Int(_) | Expr::Param(_) | Expr::Swept { .. } => {}
             // Where it leads there is a level; the number that says so is read here.
-            Expr::Read { by: Some((by, _)), .. } => {
+            Expr::Read { by: Some(Leads::Said { .. }), .. } => {}
+            Expr::Read { by: Some(Leads::Further(by, _) | Leads::Itself(by, _)), .. } => {
                 let below = match self.stencil.inputs[*by].levels {
                     Levels::None => return,
                     Levels::All => at,
@@ -303,13 +304,17 @@ impl<'a> Evaluation<'a> {
                 let level = place.level + i64::from(*k);
                 let level = match by {
                     None => level,
-                    Some((by, way)) => {
-                        let moved = self.read(*by, way, place, place.level)[0].real() as i64;
-                        let count = match self.stencil.inputs[*number].levels {
-                            Levels::Interfaces => self.stencil.mesh.levels.unwrap_or(1) + 1,
-                            Levels::None | Levels::All => self.stencil.mesh.levels.unwrap_or(1),
+                    Some(by) => {
+                        let levels = self.stencil.mesh.levels.unwrap_or(1) as i64;
+                        let says = |by: &usize, way| self.read(*by, way, place, place.level)[0].real() as i64;
+                        let level = match by {
+                            Leads::Further(by, way) => level + says(by, way),
+                            Leads::Itself(by, way) => i64::from(*k) + says(by, way),
+                            Leads::Said { level, from_end: false } => i64::from(*level),
+                            Leads::Said { level, from_end: true } => levels - i64::from(*level),
                         };
-                        (level + moved).clamp(0, count as i64 - 1)
+                        let is_more = self.stencil.inputs[*number].levels == Levels::Interfaces;
+                        level.clamp(0, levels - 1 + i64::from(is_more))
                     }
                 };
                 self.read(*number, way, place, level)

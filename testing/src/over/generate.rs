@@ -3,7 +3,9 @@
 mod sweeps;
 mod ways;
 
-use super::tree::{Cond, Expr, Field, Fold, HOLE, Kind, Let, Levels, Map, Mesh, Missing, Stencil, Stored, Way, Write};
+use super::tree::{
+    Cond, Expr, Field, Fold, HOLE, Kind, Leads, Let, Levels, Map, Mesh, Missing, Stencil, Stored, Way, Write,
+};
 use fastrand::Rng;
 use std::collections::BTreeSet;
 use sweeps::Known;
@@ -463,7 +465,19 @@ impl Writer {
         if parts == 1 { number() } else { Expr::Vector((0..parts).map(|_| number()).collect()) }
     }
 
-    /// A number of an input that says by how many levels further something is read: a whole one, which is there.
+    /// What leads to a level of a field that has some.
+    fn leads(&mut self, of: Levels) -> Option<Leads> {
+        if self.one_in(3) {
+            let count = self.stencil.mesh.levels? as i32 + i32::from(of == Levels::Interfaces);
+            let (level, from_end) = (self.rng.i32(0..count), self.one_in(2));
+            let level = if from_end { self.stencil.mesh.levels? as i32 - level } else { level };
+            return Some(Leads::Said { level, from_end });
+        }
+        let (by, way) = self.levels_by_data()?;
+        Some(if self.one_in(2) { Leads::Itself(by, way) } else { Leads::Further(by, way) })
+    }
+
+    /// A number of an input that says which level of something is read: a whole one, which is there.
     fn levels_by_data(&mut self) -> Option<(usize, Way)> {
         let all = self.stencil.inputs.iter().enumerate();
         let whole: Vec<usize> =
@@ -498,13 +512,15 @@ impl Writer {
                 Some(map) => self.way_through(field.set, map)?,
             };
             let own = (field.stored.kind(), field.parts);
-            let by = if field.levels != Levels::None && self.one_in(3) { self.levels_by_data() } else { None };
+            let by = if field.levels != Levels::None && self.one_in(3) { self.leads(field.levels) } else { None };
             let k = match &by {
                 None => self.level(field.levels != Levels::None),
-                Some(_) if self.one_in(3) => self.rng.i32(-1..2),
+                Some(Leads::Further(..) | Leads::Itself(..)) if self.one_in(3) => self.rng.i32(-1..2),
                 Some(_) => 0,
             };
-            self.stencil.offsets.extend(by.iter().map(|(by, _)| *by));
+            if let Some(Leads::Further(by, _) | Leads::Itself(by, _)) = &by {
+                self.stencil.offsets.insert(*by);
+            }
             (way.clone(), Expr::Read { field: which, way, k, by }, own)
         } else {
             let number = which - fields;

@@ -86,6 +86,17 @@ pub enum Fold {
     Max,
 }
 
+/// What leads to a level.
+#[derive(Clone, Debug)]
+pub enum Leads {
+    /// A number of another field says how many levels further it is.
+    Further(usize, Way),
+    /// A number of another field says the level, together with the offset.
+    Itself(usize, Way),
+    /// The level itself, or, where it counts from the end, how many less than the last of the levels.
+    Said { level: i32, from_end: bool },
+}
+
 #[derive(Clone, Debug)]
 pub enum Expr {
     Real(f64),
@@ -96,8 +107,8 @@ pub enum Expr {
         field: usize,
         way: Way,
         k: i32,
-        /// As many levels further as a number of another field says.
-        by: Option<(usize, Way)>,
+        /// What leads to the level, if it is no offset.
+        by: Option<Leads>,
     },
     Let {
         number: usize,
@@ -254,12 +265,18 @@ impl fmt::Display for In<'_, &Expr> {
             Expr::Int(x) if *x < 0 => write!(f, "({x})"),
             Expr::Int(x) => write!(f, "{x}"),
             Expr::Read { field, way, k, by: None } => write!(f, "f{field}{}", index(mesh, way, *k)),
-            Expr::Read { field, way, k, by: Some((by, at)) } => {
+            Expr::Read { field, way, k, by: Some(by) } => {
                 let way = In(mesh, way).to_string();
                 let way = if way.is_empty() { way } else { format!("{way}, ") };
                 let plus =
                     if *k == 0 { String::new() } else { format!(" {} {}", if *k < 0 { '-' } else { '+' }, k.abs()) };
-                write!(f, "f{field}[{way}k + f{by}{}{plus}]", index(mesh, at, 0))
+                let level = match by {
+                    Leads::Further(by, at) => format!("k + f{by}{}{plus}", index(mesh, at, 0)),
+                    Leads::Itself(by, at) => format!("level f{by}{}{plus}", index(mesh, at, 0)),
+                    Leads::Said { level, from_end: false } => format!("level {level}"),
+                    Leads::Said { level, from_end: true } => format!("level nk - {level}"),
+                };
+                write!(f, "f{field}[{way}{level}]")
             }
             Expr::Let { number, way, k } => write!(f, "x{number}{}", index(mesh, way, *k)),
             Expr::Swept { number, k } => write!(f, "y{number}{}", index(mesh, &Way::default(), *k)),

@@ -228,7 +228,9 @@ impl subject::Case for Case {
         let evaluation = Evaluation::new(&self.timed, ground, self.precision == Precision::F32, params);
         let problem = match self.program().map(|program| self.problem(&program)) {
             // What calls ask of one number may be too much on a grid of few levels.
-            Ok(Err(error)) if moving::is_impossible(&error) => return Ok(Outcome::Nothing),
+            Ok(Err(error)) if moving::is_impossible(&error) || moving::is_no_level(&error) => {
+                return Ok(Outcome::Nothing);
+            }
             other => other.and_then(|problem| problem.map_err(|error| error.message)),
         };
         let (evaluation, problem) = match (evaluation, problem) {

@@ -322,12 +322,22 @@ impl Generator {
                     if self.sweeps.is_some() && stencil.fields[field].0 != Role::In {
                         by[2] = 0;
                     }
-                    let read = self.moved(stencil, field, by, reaches).unwrap_or(Term::Read(field, by));
+                    let on_level = self.on_level(stencil, field, by);
+                    let moved = on_level.or_else(|| self.moved(stencil, field, by, reaches));
+                    let read = moved.unwrap_or(Term::Read(field, by));
                     if shape.stored == Stored::Int { quarter(read) } else { read }
                 }
                 None => Term::Number(self.pick(&NUMBERS)),
             },
         }
+    }
+
+    /// A field on one level of all.
+    fn on_level(&mut self, stencil: &Stencil, field: usize, [i, j, _]: [i64; 3]) -> Option<Term> {
+        let (role, shape) = stencil.fields[field];
+        let may_be = shape.axes[1] && (self.sweeps.is_none() || role == Role::In);
+        let level = may_be && self.chance(10);
+        level.then(|| Term::OnLevel(field, [i, j], self.pick(&[0, 0, 1, 2, -1, -1, -2])))
     }
 
     /// A field on levels that another says, if there is one that does.
@@ -340,7 +350,8 @@ impl Generator {
         }
         let at = self.offset(stencil.fields[levels].1, reaches);
         let more = if self.chance(20) { self.pick(&[-1, 1]) } else { 0 };
-        Some(Term::Moved([field, levels], [[i, j, more], at]))
+        let of = if self.chance(40) { Term::ByNumber } else { Term::Moved };
+        Some(of([field, levels], [[i, j, more], at]))
     }
 
     /// A whole value.

@@ -35,6 +35,16 @@ impl Display for Term {
                 let more = if *k == 0 { String::new() } else { format!("{k:+}") };
                 write!(f, "a{field}[{beside}k+a{levels}{}{more}]", offset(*at))
             }
+            Term::ByNumber([field, levels], [[i, j, k], at]) => {
+                let beside = offset([*i, *j, 0]).replace('[', "").replace(']', ", ");
+                let more = if *k == 0 { String::new() } else { format!("{k:+}") };
+                write!(f, "a{field}[{beside}level a{levels}{}{more}]", offset(*at))
+            }
+            Term::OnLevel(field, [i, j], level) => {
+                let beside = offset([*i, *j, 0]).replace('[', "").replace(']', ", ");
+                let level = if *level < 0 { format!("nk - {}", -level) } else { level.to_string() };
+                write!(f, "a{field}[{beside}level {level}]")
+            }
             Term::Use(own, by) => write!(f, "d{own}{}", offset(*by)),
             Term::Swept(own, by) => write!(f, "{own}{}", offset([0, 0, *by])),
             Term::Binary(Op::Add, a, b) => write!(f, "({a} + {b})"),

@@ -190,10 +190,14 @@ fn drop_input(timed: &mut Timed, stencil: usize, field: usize) {
             && *read == field
         {
             *term = other.map_or(Term::Number(0.5), |other| Term::Read(other, [0; 3]));
-        } else if let Term::Moved(read, [by, _]) = term
+        } else if let Term::Moved(read, [by, _]) | Term::ByNumber(read, [by, _]) = term
             && read.contains(&field)
         {
             *term = if read[1] == field { Term::Read(read[0], [by[0], by[1], 0]) } else { Term::Number(0.5) };
+        } else if let Term::OnLevel(read, ..) = term
+            && *read == field
+        {
+            *term = Term::Number(0.5);
         }
     });
     remove_field(timed, stencil, field);
@@ -211,7 +215,10 @@ fn remove_field(timed: &mut Timed, stencil: usize, field: usize) {
         if let Term::Read(own, _) | Term::Swept(Swept::Field(own), _) = term {
             *own -= usize::from(*own > field);
         }
-        if let Term::Moved(both, _) = term {
+        if let Term::OnLevel(own, ..) = term {
+            *own -= usize::from(*own > field);
+        }
+        if let Term::Moved(both, _) | Term::ByNumber(both, _) = term {
             both.iter_mut().for_each(|own| *own -= usize::from(*own > field));
         }
     });
@@ -269,7 +276,16 @@ fn smaller_term(term: &Term, choice: usize, lets: &[Term]) -> Option<Term> {
             (by[axis], at[axis]) = (0, 0);
             Some(Term::Moved([*field, *levels], [by, at]))
         }
-        (Term::Moved([field, _], [by, _]), 3) => Some(Term::Read(*field, [by[0], by[1], 0])),
+        (Term::ByNumber(both, [by, at]), axis @ 0..3) if by[axis] != 0 || at[axis] != 0 => {
+            let (mut by, mut at) = (*by, *at);
+            (by[axis], at[axis]) = (0, 0);
+            Some(Term::ByNumber(*both, [by, at]))
+        }
+        (Term::Moved([field, _], [by, _]) | Term::ByNumber([field, _], [by, _]), 3) => {
+            Some(Term::Read(*field, [by[0], by[1], 0]))
+        }
+        (Term::OnLevel(field, [i, j], _), 3) => Some(Term::Read(*field, [*i, *j, 0])),
+        (Term::OnLevel(..) | Term::ByNumber(..), _) => None,
         (Term::Use(own, by), axis @ 0..3) if by[axis] != 0 => {
             let mut less = *by;
             less[axis] -= by[axis].signum();

@@ -130,6 +130,11 @@ pub enum Term {
     Read(usize, [i64; 3]),
     /// A field, at an offset, and so many levels further as a number of another says, at an offset of its own.
     Moved([usize; 2], [[i64; 3]; 2]),
+    /// A field, at an offset along i and j, on a level that is said by its number: so many more than a number of another says, at an offset
+    /// of its own.
+    ByNumber([usize; 2], [[i64; 3]; 2]),
+    /// The same by a number that the text says: from the first level, or, if it is less than 0, from behind the last.
+    OnLevel(usize, [i64; 2], i64),
     /// A let, at an offset.
     Use(usize, [i64; 3]),
     /// A value of a sweep, so many levels away.
@@ -260,7 +265,8 @@ impl Term {
     pub fn children(&self) -> Vec<&Term> {
         match self {
             Term::Number(_) | Term::Whole(_) | Term::Param(_) | Term::Level => Vec::new(),
-            Term::Read(..) | Term::Moved(..) | Term::Use(..) | Term::Swept(..) => Vec::new(),
+            Term::Read(..) | Term::Moved(..) | Term::ByNumber(..) | Term::OnLevel(..) => Vec::new(),
+            Term::Use(..) | Term::Swept(..) => Vec::new(),
             Term::Binary(_, a, b) | Term::Above(_, a, b) | Term::Below(_, a, b) => vec![a, b],
             Term::Greater(four) => four.iter().collect(),
         }
@@ -270,7 +276,8 @@ impl Term {
     pub fn children_mut(&mut self) -> Vec<&mut Term> {
         match self {
             Term::Number(_) | Term::Whole(_) | Term::Param(_) | Term::Level => Vec::new(),
-            Term::Read(..) | Term::Moved(..) | Term::Use(..) | Term::Swept(..) => Vec::new(),
+            Term::Read(..) | Term::Moved(..) | Term::ByNumber(..) | Term::OnLevel(..) => Vec::new(),
+            Term::Use(..) | Term::Swept(..) => Vec::new(),
             Term::Binary(_, a, b) | Term::Above(_, a, b) | Term::Below(_, a, b) => vec![a, b],
             Term::Greater(four) => four.iter_mut().collect(),
         }

@@ -6,7 +6,7 @@ use super::zone::IN_ZONE;
 use crate::ast::{Expr, ExprId};
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::{FieldId, Levels, Path, SetId};
-use crate::lower::moved::LevelOffset;
+use crate::lower::moved::{Leads, LevelOffset};
 use crate::lower::value::{Alias, Bound, Nodes, Value};
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
@@ -22,6 +22,12 @@ impl<'a> Lowering<'a> {
         for &part in parts {
             let at = self.span(part);
             let names = self.trail_of(part);
+            if let Some(by) = self.level_said(part) {
+                if levels.replace(by?).is_some() {
+                    return self.level_twice(part);
+                }
+                continue;
+            }
             if let Some(names) = names.as_ref().filter(|names| self.is_trail(names)) {
                 if hops.is_some() {
                     let found = wrong(at, "this leads away a second time", "one way too many");
@@ -31,7 +37,7 @@ impl<'a> Lowering<'a> {
             } else if self.begins_with(part, &["k"]) {
                 let by = self.level_offset(part)?;
                 if levels.replace(by).is_some() {
-                    return self.report(wrong(at, "the level is named twice", "named again"));
+                    return self.level_twice(part);
                 }
             } else if self.begins_with(part, &["i", "j"]) {
                 return self.no_axes(at, "leads nowhere");
@@ -44,10 +50,11 @@ impl<'a> Lowering<'a> {
                 return self.is_no_slot(part);
             }
         }
-        let LevelOffset { by, data } = levels.unwrap_or_default();
+        let LevelOffset { by, leads } = levels.unwrap_or_default();
         let (mesh, own) = self.site()?;
         if levels.is_some() && !mesh.levels {
-            return self.no_levels(span, "an offset along k");
+            let is_said = leads.is_some_and(Leads::is_level);
+            return self.no_levels(span, if is_said { "a level" } else { "an offset along k" });
         }
         let path = hops.unwrap_or_default().then(&Path::levels_only(by));
         self.check_holes(&path, span)?;
@@ -57,9 +64,9 @@ impl<'a> Lowering<'a> {
             self.check_home(&bound, name, mesh.end(own, &path), &path, span)?;
         }
         let moved = bound.map(|alias| self.moved_to(alias, &path, span)).collected()?;
-        let placed = match data {
+        let placed = match leads {
             None => self.place_value(moved, span)?,
-            Some(data) => moved.try_map(|alias| self.read_moved(&alias, data, span))?,
+            Some(leads) => moved.try_map(|alias| self.read_led(&alias, leads, span))?,
         };
         placed.map(|node| self.through_holes(node, &path, span)).collected()
     }

@@ -121,7 +121,9 @@ impl<'a> Lowering<'a> {
         }
         let found = Diagnostic::error(span, format!("`{}` has no levels, but its value varies along k", field.name));
         let found = found.label("varies along k").note(field.span, "declared here");
-        self.report(found.help("where it is made of one level, say which one the stencil computes: `level nk - 1`"))
+        self.report(found.help(
+            "of one level it is made by `a[level nk - 1]`; or `level nk - 1` by itself says that the stencil computes no other",
+        ))
     }
 
     fn check_plain(&mut self, field: &Field, target: &ast::Target, op: &ast::Name) -> Found<()> {
@@ -132,6 +134,9 @@ impl<'a> Lowering<'a> {
             if is_part && field.place.home.is_some_and(|home| home.parts > 1) {
                 let found = wrong(at, "a vector is assigned whole", "not part by part");
                 return self.report(found.help(format!("write `{} = [a, b]`, with all its parts", name.text)));
+            }
+            if let Some(found) = self.assigned_on_level(&name.text, parts, at) {
+                return self.report(found);
             }
             let message = format!("`{}` is an output: it is written at the element itself", name.text);
             let found = Diagnostic::error(at, message).label("writes through a map").note(field.span, "declared here");
@@ -165,7 +170,8 @@ impl<'a> Lowering<'a> {
                 let names = if let [part] = parts.as_slice() { self.trail_of(*part) } else { None };
                 let Some(names) = names else {
                     let found = Diagnostic::error(at, "an increment goes to an element of a set");
-                    let levels = parts.iter().any(|part| self.begins_with(*part, &["k"]));
+                    let is_level = |part: &ast::ExprId| matches!(self.file.exprs[*part], ast::Expr::Level(_));
+                    let levels = parts.iter().any(|part| self.begins_with(*part, &["k"]) || is_level(part));
                     return self.report(if levels {
                         found.label("leave the level out").help("what is added to is on the level at hand")
                     } else {

@@ -252,7 +252,11 @@ impl<'a> Programmer<'_, 'a> {
             let found = wrong(assign.op.span, "a field is given a new value with `=`", "a program does not add");
             return self.tell(found.help("add in a stencil, and assign what it returns"));
         }
-        if let Some((_, at)) = assign.targets.iter().find_map(|target| target.index.as_ref()) {
+        let indexed = assign.targets.iter().find_map(|target| Some((&target.name.text, target.index.as_ref()?)));
+        if let Some((name, (parts, at))) = indexed {
+            if let Some(found) = self.lowering.assigned_on_level(name, parts, *at) {
+                return self.tell(found);
+            }
             let found = Diagnostic::error(*at, "a field is assigned as a whole").label("leave this out");
             let help = "a call computes all cells; what differs from cell to cell is the stencil's business";
             return self.tell(found.help(help));

@@ -15,7 +15,7 @@ fn operands(file: &ast::File, expr: ExprId) -> Vec<ExprId> {
     };
     match &file.exprs[expr] {
         Expr::Real(_) | Expr::Int(_) | Expr::Truth(_) | Expr::Name(_) => Vec::new(),
-        Expr::Prefix(_, inner) | Expr::Group(inner) | Expr::Component(inner, _) => vec![*inner],
+        Expr::Prefix(_, inner) | Expr::Group(inner) | Expr::Level(inner) | Expr::Component(inner, _) => vec![*inner],
         Expr::Infix(_, left, right) => vec![*left, *right],
         Expr::Index(base, offsets) => [&[*base], offsets.as_slice()].concat(),
         Expr::Call(_, arguments) => arguments.iter().map(|argument| argument.value).collect(),

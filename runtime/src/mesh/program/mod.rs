@@ -30,7 +30,8 @@ use live::Step;
 use numbers::Scope;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use stencilc_compiler::analysis::levels::computed;
+use stencilc_compiler::analysis::levels::{Known, computed};
+use stencilc_compiler::analysis::moving::{There, check_said};
 use stencilc_compiler::ir::called;
 use stencilc_compiler::ir::mesh::MeshProgram;
 use stencilc_compiler::ir::program::Call;
@@ -108,12 +109,7 @@ impl MeshProblem {
     /// # Errors
     /// There are none.
     pub fn computed(&self, number: usize, params: &[Value]) -> Result<Range<usize>> {
-        // All stencils of a chain compute all levels.
-        let own = &self.stages(number)[0];
-        if !own.mesh.levels {
-            return Ok(0..1);
-        }
-        Ok(computed(&own.stencil, self.precision, self.levels, params)?)
+        computed_by(self.stages(number), self.precision, self.levels, params)
     }
 
     /// The same problem with another program, which has the same declared variables and numbers, by the same handles.
@@ -199,6 +195,25 @@ pub fn shape(place: Place, mesh: &Bound, levels: usize) -> Vec<usize> {
         }
     }
     shape
+}
+
+/// The levels that the stencils of a call compute of so many.
+pub(crate) fn computed_by(
+    stages: &[MeshStencil],
+    precision: Precision,
+    levels: usize,
+    params: &[Value],
+) -> Result<Range<usize>> {
+    if !stages[0].mesh.levels {
+        return Ok(0..1);
+    }
+    // All stencils of a chain compute all levels: of those behind the first only what they read there may be wrong.
+    let first = computed(&stages[0].stencil, precision, levels, params)?;
+    for own in &stages[1..] {
+        let known = Known::new(&own.stencil, precision, levels, params);
+        check_said(&own.stencil, (&known, true), first.clone(), There::default())?;
+    }
+    Ok(first)
 }
 
 /// A stencil as a program that calls it once.

@@ -4,10 +4,9 @@
 use super::live::{Step, chained, steps};
 use super::numbers::Scope;
 use super::request::bodies;
-use super::{MeshProblem, prepared};
+use super::{MeshProblem, computed_by, prepared};
 use crate::Result;
 use std::ops::Range;
-use stencilc_compiler::analysis::levels::computed;
 use stencilc_compiler::ir::mesh::MeshProgram;
 use stencilc_compiler::ir::program::Call;
 use stencilc_compiler::ir::scalar::{Value, apply};
@@ -84,12 +83,9 @@ impl Outline {
     /// # Errors
     /// There are none.
     pub fn computed(&self, call: &Call, levels: usize, params: &[Value]) -> Result<Range<usize>> {
-        let own = &self.stages(call)[0];
-        if !own.mesh.levels {
-            return Ok(0..1);
-        }
+        let stages = self.stages(call);
         let scope = Scope { program: &self.program, precision: self.precision, levels, params };
-        Ok(computed(&own.stencil, self.precision, levels, &scope.params_of(own, call))?)
+        computed_by(stages, self.precision, levels, &scope.params_of(&stages[0], call))
     }
 }
 

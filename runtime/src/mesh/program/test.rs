@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::Arc;
-use stencilc_compiler::analysis::levels::{Known, readable};
+use stencilc_compiler::analysis::levels::{Known, readable_with_said};
 use stencilc_compiler::ir::mesh::Zones;
 use stencilc_compiler::ir::program::GridAxis;
 use stencilc_compiler::ir::scalar::Value;
@@ -444,7 +444,8 @@ impl Elements<'_> {
     ) -> Result<Vec<usize>> {
         let params = values_of(&own.stencil, self.precision, self.values)?;
         let levels = levels.start.max(computed.start)..levels.end.min(computed.end);
-        let given = readable(&Known::new(&own.stencil, self.precision, self.levels, &params), levels.clone(), None);
+        let given =
+            readable_with_said(&Known::new(&own.stencil, self.precision, self.levels, &params), levels.clone(), None);
         // The same once more of outputs alone, which are there where they were computed.
         let mut outputs = own.stencil.clone();
         for field in outputs.fields.values_mut() {
@@ -454,7 +455,7 @@ impl Elements<'_> {
         }
         let there = vec![computed.clone(); outputs.fields.len()];
         let known = Known::new(&outputs, self.precision, self.levels, &params);
-        let there = readable(&known, levels, Some(&there));
+        let there = readable_with_said(&known, levels, Some(&there));
         Ok(given.into_iter().filter(|level| there.binary_search(level).is_ok()).collect())
     }
 }

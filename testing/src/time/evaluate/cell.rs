@@ -21,6 +21,17 @@ pub(super) struct Cell<'a> {
 }
 
 impl Cell<'_> {
+    /// A field on a level by its number; where there is no such level, nothing is computed.
+    fn on_level(&self, field: usize, [i, j]: [i64; 2], level: f64) -> f64 {
+        let of = self.evaluation;
+        let variable = self.variables[&field];
+        let count = extents_of(of.timed.variables[variable].shape, of.extents)[2] as f64;
+        match (0.0..count).contains(&level) {
+            true => of.rounded(self.read(variable, [i, j, level as i64])),
+            false => f64::NAN,
+        }
+    }
+
     pub(super) fn value(&self, term: &Term, at: [i64; 3]) -> f64 {
         let of = self.evaluation;
         match term {
@@ -35,14 +46,17 @@ impl Cell<'_> {
             Term::Moved([field, levels], [[i, j, k], by]) => {
                 let number = self.read(self.variables[levels], of.moved(at, *by));
                 let [own_i, own_j, level] = of.moved(at, [*i, *j, *k]);
-                let variable = self.variables[field];
-                let level = level as f64 + number;
-                let count = extents_of(of.timed.variables[variable].shape, of.extents)[2] as f64;
-                // Where there is no such level, nothing is computed.
-                match (0.0..count).contains(&level) {
-                    true => of.rounded(self.read(variable, [own_i, own_j, level as i64])),
-                    false => f64::NAN,
-                }
+                self.on_level(*field, [own_i, own_j], level as f64 + number)
+            }
+            Term::ByNumber([field, levels], [[i, j, k], by]) => {
+                let number = self.read(self.variables[levels], of.moved(at, *by));
+                let [own_i, own_j, _] = of.moved(at, [*i, *j, 0]);
+                self.on_level(*field, [own_i, own_j], *k as f64 + number)
+            }
+            Term::OnLevel(field, [i, j], level) => {
+                let [own_i, own_j, _] = of.moved(at, [*i, *j, 0]);
+                let level = if *level < 0 { of.extents[2] as i64 + level } else { *level };
+                self.on_level(*field, [own_i, own_j], level as f64)
             }
             Term::Use(own, by) => self.value(&self.stencil.lets[*own], of.moved(at, *by)),
             Term::Swept(own, by) => self.swept(*own, added(at, [0, 0, *by])),
@@ -126,7 +140,8 @@ impl Cell<'_> {
 fn is_whole(stencil: &Stencil, term: &Term) -> bool {
     match term {
         Term::Whole(_) | Term::Level => true,
-        Term::Number(_) | Term::Param(_) | Term::Moved(..) | Term::Swept(Swept::Let(_), _) => false,
+        Term::Number(_) | Term::Param(_) | Term::Swept(Swept::Let(_), _) => false,
+        Term::Moved(..) | Term::ByNumber(..) | Term::OnLevel(..) => false,
         Term::Read(field, _) | Term::Swept(Swept::Field(field), _) => stencil.fields[*field].1.stored == Stored::Int,
         Term::Use(own, _) => is_whole(stencil, &stencil.lets[*own]),
         Term::Binary(_, a, b) | Term::Above(_, a, b) | Term::Below(_, a, b) => {

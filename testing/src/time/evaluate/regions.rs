@@ -199,7 +199,10 @@ impl Evaluation<'_> {
         match term {
             Term::Read(field, by) => reads.push((*field, added(at, *by))),
             // What is read where it leads decides nothing.
-            Term::Moved([_, levels], [_, by]) => reads.push((*levels, added(at, *by))),
+            Term::Moved([_, levels], [_, by]) | Term::ByNumber([_, levels], [_, by]) => {
+                reads.push((*levels, added(at, *by)));
+            }
+            Term::OnLevel(..) => {}
             Term::Use(own, by) => {
                 self.reads_on(of, self.named_value(of, *own), added(at, *by), level, seen, reads);
             }
@@ -236,7 +239,8 @@ impl Evaluation<'_> {
     ) {
         match term {
             Term::Read(field, by) => reads.push((*field, self.moved(at, *by))),
-            Term::Moved([field, levels], [[i, j, _], by]) => {
+            Term::OnLevel(field, [i, j], _) => reads.push((*field, self.moved(at, [*i, *j, 0]))),
+            Term::Moved([field, levels], [[i, j, _], by]) | Term::ByNumber([field, levels], [[i, j, _], by]) => {
                 reads.extend([(*field, self.moved(at, [*i, *j, 0])), (*levels, self.moved(at, *by))]);
             }
             Term::Use(own, by) => self.all_reads(of, self.named_value(of, *own), self.moved(at, *by), seen, reads),
@@ -265,7 +269,7 @@ impl Evaluation<'_> {
             Term::Param(_) | Term::Level => open,
             Term::Above(..) | Term::Below(..) if !open => false,
             // What a sweep makes of the levels before is read from where it is kept.
-            Term::Read(..) | Term::Moved(..) | Term::Swept(..) => false,
+            Term::Read(..) | Term::Moved(..) | Term::ByNumber(..) | Term::OnLevel(..) | Term::Swept(..) => false,
             Term::Use(own, _) => self.is_known(of, self.named_value(of, *own), open),
             other => other.children().into_iter().all(|child| self.is_known(of, child, open)),
         }
