@@ -467,7 +467,7 @@ impl Writer {
 
     /// What leads to a level of a field that has some.
     fn leads(&mut self, of: Levels) -> Option<Leads> {
-        if self.one_in(3) {
+        if self.one_in(6) {
             let count = self.stencil.mesh.levels? as i32 + i32::from(of == Levels::Interfaces);
             let (level, from_end) = (self.rng.i32(0..count), self.one_in(2));
             let level = if from_end { self.stencil.mesh.levels? as i32 - level } else { level };

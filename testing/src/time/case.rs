@@ -331,6 +331,7 @@ impl subject::Case for Case {
             ("cells in no rows", ready.case.graph.is_some()),
             ("stages that are fused", ready.is_fused),
             ("parts", ready.case.parts(&ready.reference.problem).is_some()),
+            ("levels by their numbers", ready.case.timed.to_string().contains("[level ")),
             ("sweeps", ready.case.timed.stencils.iter().any(|own| !own.sweeps.is_empty())),
             ("boundaries", !ready.case.timed.boundaries.is_empty()),
             ("loops", ready.case.timed.actions.iter().any(|own| matches!(own, Action::Repeat(..)))),

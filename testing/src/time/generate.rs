@@ -336,7 +336,7 @@ impl Generator {
     fn on_level(&mut self, stencil: &Stencil, field: usize, [i, j, _]: [i64; 3]) -> Option<Term> {
         let (role, shape) = stencil.fields[field];
         let may_be = shape.axes[1] && (self.sweeps.is_none() || role == Role::In);
-        let level = may_be && self.chance(10);
+        let level = may_be && self.kind == Kind::Any && self.chance(8);
         level.then(|| Term::OnLevel(field, [i, j], self.pick(&[0, 0, 1, 2, -1, -1, -2])))
     }
 
