@@ -20,6 +20,8 @@ fn every_combination_equals_the_interpreter() {
     // What only a GPU showed.
     texts.push(("three_whole_numbers".into(), include_str!("../testing/found/three_whole_numbers.stn").into()));
     texts.push(("zero_or_less".into(), include_str!("../testing/found/zero_or_less.stn").into()));
+    texts.push(("minus_zero_or_one".into(), include_str!("../testing/found/minus_zero_or_one.stn").into()));
+    texts.push(("not_negative".into(), include_str!("../testing/found/not_negative.stn").into()));
     texts.push(("not_a_number".into(), include_str!("../testing/found/not_a_number.stn").into()));
     texts.push(("whole_by_zero".into(), include_str!("../testing/found/whole_by_zero.stn").into()));
     texts.push(("equal_by_zero".into(), include_str!("../testing/found/equal_by_zero.stn").into()));

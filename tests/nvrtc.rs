@@ -200,16 +200,40 @@ fn no_choice_of_whole_numbers_becomes_a_minimum() {
     }
 }
 
-/// ptxas 13.0 forgets which sign a zero has in the absolute value of a choice between numbers, so none is asked for.
+/// NVVM 13.0 forgets which sign a zero has in the absolute value of a choice between numbers, so none is asked for.
 #[test]
 fn no_absolute_value_is_of_a_choice_between_numbers() {
     let text = include_str!("../testing/found/zero_or_less.stn");
-    let stencil = plan::prepare(&lowered("zero_or_less", text)[0], Precision::F32, true);
+    let stencil = plan::prepare(&lowered("zero_or_less", text)[0], Precision::F64, true);
     for choices in combinations().filter(|choices| !choices.walks()) {
-        let plan = plan::plan(&stencil, &Choices { precision: Precision::F32, ..choices }, None).unwrap();
+        let plan = plan::plan(&stencil, &choices, None).unwrap();
         let text = cuda::print(&plan).unwrap().text;
         let (_, kernel) = text.split_once("__global__").unwrap();
-        assert!(!kernel.contains("fabsf(") && kernel.contains("copysign"), "{text}");
+        assert!(!kernel.contains("fabs(") && kernel.contains("copysign"), "{text}");
+    }
+}
+
+/// ptxas 13.0 makes a choice between -0 and -1 of single precision of whole numbers, so none may come about.
+#[test]
+fn no_choice_is_between_minus_zero_and_minus_one() {
+    if missing() {
+        return;
+    }
+    let text = include_str!("../testing/found/minus_zero_or_one.stn");
+    for precision in [Precision::F64, Precision::F32] {
+        let stencil = plan::prepare(&lowered("minus_zero_or_one", text)[0], precision, true);
+        let plan = plan::plan(&stencil, &Choices { precision, ..Choices::default() }, None).unwrap();
+        let text = cuda::print(&plan).unwrap().text;
+        let has_choice = |text: &str| {
+            let ptx = nvrtc::compile(text, "minus_zero_or_one.cu", "sm_90", Kind::Ptx).unwrap().image;
+            let ptx = String::from_utf8(ptx).unwrap();
+            let mut choices = ptx.lines().filter(|line| line.contains("selp.f32") || line.contains("selp.b32"));
+            choices.any(|line| line.contains("0f80000000") && line.contains("0fBF800000"))
+        };
+        assert!(!has_choice(&text), "{text}");
+        let plain = text.replace("asm(\"\" : \"+", "// asm(\"\" : \"+");
+        // What is not hidden becomes one: of double precision it stays what it was.
+        assert!(plain != text && has_choice(&plain) == (precision == Precision::F32), "{plain}");
     }
 }
 
@@ -217,12 +241,31 @@ fn no_absolute_value_is_of_a_choice_between_numbers() {
 #[test]
 fn an_absolute_value_of_a_choice_with_a_number_is_one_of_each() {
     let text = "stencil s { in a; out b; b = abs(-(if a > 0.25 { -abs(a) } else { 0.0 })) }";
-    let stencil = plan::prepare(&lowered("of_each", text)[0], Precision::F32, true);
-    let plan = plan::plan(&stencil, &Choices { precision: Precision::F32, ..Choices::default() }, None).unwrap();
+    let stencil = plan::prepare(&lowered("of_each", text)[0], Precision::F64, true);
+    let plan = plan::plan(&stencil, &Choices::default(), None).unwrap();
     let text = cuda::print(&plan).unwrap().text;
     let (_, kernel) = text.split_once("__global__").unwrap();
-    assert!(kernel.contains("? fabsf(") && kernel.contains(": 0.0f"), "{text}");
-    assert!(!kernel.contains("fabsf(a[c] >") && !kernel.contains("fabsf(-(a"), "{text}");
+    assert!(kernel.contains("? fabs(") && kernel.contains(": 0.0"), "{text}");
+    assert!(!kernel.contains("fabs(a[c] >") && !kernel.contains("fabs(-(a"), "{text}");
+}
+
+/// ptxas 13.0 decides in single precision that an absolute value is not below zero, NaN or not: it may not see that something is one.
+#[test]
+fn no_absolute_value_of_single_precision_is_known_to_ptxas() {
+    if missing() {
+        return;
+    }
+    let text = include_str!("../testing/found/not_negative.stn");
+    let stencil = plan::prepare(&lowered("not_negative", text)[0], Precision::F32, true);
+    let plan = plan::plan(&stencil, &Choices { precision: Precision::F32, ..Choices::default() }, None).unwrap();
+    let text = cuda::print(&plan).unwrap().text;
+    let has_absolute = |text: &str| {
+        let ptx = nvrtc::compile(text, "not_negative.cu", "sm_90", Kind::Ptx).unwrap().image;
+        String::from_utf8(ptx).unwrap().contains("abs.f32")
+    };
+    assert!(!has_absolute(&text), "{text}");
+    let plain = text.replace("real_abs(", "fabsf(").replace("fabsf(float a)", "real_abs(float a)");
+    assert!(plain != text && has_absolute(&plain), "{plain}");
 }
 
 /// Of a dozen branches around loads, ptxas 13.0 keeps the barriers at which lanes meet again where lanes that come late lose them.
@@ -281,11 +324,12 @@ fn no_comparison_is_decided_as_if_nan_were_a_number() {
             let plan = plan::plan(&prepared, &Choices { precision, ..Choices::default() }, None).unwrap();
             let text = cuda::print(&plan).unwrap().text;
             assert!(has_comparison(&text), "{text}");
-            // Written plainly, both values by themselves, it is decided.
+            // Written plainly, both values by themselves, it is decided, where what branches choose is not hidden either.
             let own = text.lines().find(|line| line.contains(" g = ")).unwrap();
             let both = format!("{own}\n{}", own.replace(" g = ", " h = "));
             let apart = if text.contains(" h = ") { text.clone() } else { text.replace(own, &both) };
-            let plain = [" g", " h"].iter().fold(apart, |text, other| {
+            let seen = apart.replace("= real_opaque(k == 0 ?", "= (k == 0 ?");
+            let plain = [" g", " h"].iter().fold(seen, |text, other| {
                 text.replace(&format!("real_opaque(g) {relation}{other}"), &format!("g {relation} h"))
             });
             assert!(plain.contains(&format!("g {relation} h")) && !has_comparison(&plain), "{plain}");

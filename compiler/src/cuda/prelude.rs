@@ -145,7 +145,7 @@ pub fn function_name(function: Function, kind: Type) -> &'static str {
             ir::Function::Min => of("real_min", "int_min"),
             ir::Function::Max => of("real_max", "int_max"),
             ir::Function::Sign => of("real_sign", "int_sign"),
-            ir::Function::Abs => of(either("fabs", "fabsf"), "int_abs"),
+            ir::Function::Abs => of(either("fabs", "real_abs"), "int_abs"),
             ir::Function::Sqrt => either("sqrt", "sqrtf"),
             ir::Function::Floor => either("floor", "floorf"),
             ir::Function::Ceil => either("ceil", "ceilf"),

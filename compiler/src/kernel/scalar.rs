@@ -70,11 +70,11 @@ impl Scalar {
             Node::Call(ir::Function::Abs, operands) if is_real(operands[0]) => {
                 let a = of(operands[0]);
                 let function = Function::Scalar(ir::Function::Abs, Math::Own);
-                magnitude(own, a).unwrap_or_else(|| own.call(function, vec![a], real))
+                self.magnitude(own, a).unwrap_or_else(|| own.call(function, vec![a], real))
             }
             Node::Call(ir::Function::CopySign, operands) => {
                 let [a, sign] = [0, 1].map(|number| of(operands[number]));
-                let a = magnitude(own, a).unwrap_or(a);
+                let a = self.magnitude(own, a).unwrap_or(a);
                 own.call(Function::Scalar(ir::Function::CopySign, Math::Own), vec![a, sign], real)
             }
             Node::Call(function, operands) => {
@@ -82,8 +82,13 @@ impl Scalar {
                 let math = if function.is_inexact() { self.math } else { Math::Own };
                 call(own, Function::Scalar(*function, math), operands, kind)
             }
-            Node::Choose { condition, yes, no } => own.choose(of(*condition), of(*yes), of(*no)),
+            Node::Choose { condition, yes, no } => choice(own, of(*condition), of(*yes), of(*no)),
         })
+    }
+
+    /// The absolute value of a choice between numbers, made of theirs. In single precision compilers know of no absolute value what it is of.
+    fn magnitude(self, own: &mut Builder, value: ValueId) -> Option<ValueId> {
+        if self.precision == Precision::F64 { magnitude(own, value) } else { None }
     }
 
     /// A real number, as the precision has it.
@@ -114,9 +119,27 @@ impl Scalar {
     }
 }
 
-/// The absolute value of a choice between numbers, made of theirs: ptxas (13.0, for sm_80 to sm_100) takes `-|c ? 0 : -1|` for `c ? 0 : -1`,
-/// which is 0 and not -0, and `|c ? -0 : 1|` for `c ? -0 : 1`; NVVM takes `|c ? |a| : -0|` for `c ? |a| : -0`, and finds such choices behind a
-/// change of sign or of type, too. Of a choice without a number neither knows the sign.
+/// A choice. Compilers do not learn which two numbers one is between: of -0 and -1 in single precision, ptxas (13.0, for sm_80 to sm_120) makes
+/// one of whole numbers, which have no -0, and NVVM makes such a choice of others, by a change of sign, say.
+fn choice(own: &mut Builder, condition: ValueId, yes: ValueId, no: ValueId) -> ValueId {
+    let kind = own.kernel().values[yes].kind;
+    let number = |own: &Builder, value: ValueId| match own.kernel().values[value].operation {
+        Operation::Real(bits) => Some(f64::from_bits(bits)),
+        _ => None,
+    };
+    let (Some(a), Some(b)) = (number(own, yes), number(own, no)) else { return own.choose(condition, yes, no) };
+    let is_of_whole = [a, b].iter().any(|own| own.to_bits() == (-0.0f64).to_bits()) && [a, b].contains(&-1.0);
+    let [yes, no] = if is_of_whole { [-a, -b].map(|number| own.real(number, kind)) } else { [yes, no] };
+    let chosen = own.choose(condition, yes, no);
+    if !matches!(own.kernel().values[chosen].operation, Operation::Choose(..)) {
+        return if is_of_whole { own.negate(chosen) } else { chosen };
+    }
+    let hidden = own.call(Function::Opaque, vec![chosen], kind);
+    if is_of_whole { own.negate(hidden) } else { hidden }
+}
+
+/// The absolute value of a choice between numbers, made of theirs: NVVM (13.0) takes `|c ? |a| : -0|` for `c ? |a| : -0`, and finds such choices
+/// behind a change of sign or of type, too. Of a choice without a number it does not know the sign.
 fn magnitude(own: &mut Builder, value: ValueId) -> Option<ValueId> {
     let known = &own.kernel().values[value];
     let (operation, kind) = (known.operation.clone(), known.kind);
@@ -138,9 +161,10 @@ fn magnitude(own: &mut Builder, value: ValueId) -> Option<ValueId> {
             };
             let yes = of_any(own, of_numbers[0], yes);
             let no = of_any(own, of_numbers[1], no);
-            Some(own.choose(condition, yes, no))
+            Some(choice(own, condition, yes, no))
         }
         Operation::Negate(of) => magnitude(own, of),
+        Operation::Call(Function::Opaque, of) => magnitude(own, *of.first()?),
         Operation::Convert(of) if own.kernel().values[of].kind.is_real() && kind.is_real() => {
             let of = magnitude(own, of)?;
             Some(own.convert(of, kind))

@@ -2,13 +2,13 @@
 //!
 //! Where elements follow each other in memory, each thread loads those of its own column: threads that follow each other look at elements
 //! that do. Where what is carried leaves room for few threads, too few for as many bytes under way as memory can give, what follows comes to the
-//! cache meanwhile. Where the levels of an element follow each other, threads that follow each other load the levels of one column, hand them over
+//! cache meanwhile: in double precision, for in single precision it gains or loses as much, by the number of columns. Where the levels of an element follow each other, threads that follow each other load the levels of one column, hand them over
 //! through shared memory, where each finds its own, and write what came of it the same way.
 
 use super::Column;
 use crate::analysis::footprint::Footprint;
 use crate::gpu::SHARED;
-use crate::ir::{FieldId, Hop, Levels, MeshStencil, Path, Relation, Role};
+use crate::ir::{FieldId, Hop, Levels, MeshStencil, Path, Precision, Relation, Role};
 use crate::kernel::build::{Computing, Making, Term};
 use crate::kernel::{ArrayId, Axis, Binary, Coordinate, Operand, Routine, Type, ValueId};
 use crate::mesh::own::Written;
@@ -123,7 +123,8 @@ impl Ahead {
             writes.push(Tile { field, array: array(writer, &wish, kind, true) });
         }
         let block = turns.then(|| Block::new(writer, column, &reads));
-        let is_prefetched = !turns && writer.sweeping.as_ref().is_some_and(|own| own.carried.is_shared());
+        let has_few_threads = writer.sweeping.as_ref().is_some_and(|own| own.carried.is_shared());
+        let is_prefetched = !turns && has_few_threads && writer.task.precision == Precision::F64;
         Self { levels, reads, writes, is_prefetched, block }
     }
 
