@@ -119,7 +119,7 @@ impl Scalar {
     }
 }
 
-/// A choice. Compilers do not learn which two numbers one is between: of -0 and -1 in single precision, ptxas (13.0, for sm_80 to sm_120) makes
+/// A choice. Compilers do not learn which two numbers one is between: of -0 and -1 in single precision, ptxas (13.0, for sm_75 to sm_120) makes
 /// one of whole numbers, which have no -0, and NVVM makes such a choice of others, by a change of sign, say.
 fn choice(own: &mut Builder, condition: ValueId, yes: ValueId, no: ValueId) -> ValueId {
     let kind = own.kernel().values[yes].kind;
