@@ -224,19 +224,17 @@ fn patches_equal_the_interpreter() {
 fn every_stencil_is_what_a_walk_from_cell_to_cell_says() {
     let trees = [tree(9, 8, 2, Refinement::Circle), tree(6, 7, 3, Refinement::Noise { seed: 1 })];
     let planes = [plane(40, 1), plane(1, 30), plane(5, 4), plane(13, 12)];
-    for adjacency in planes.into_iter().chain(trees).chain([anywhere(400, 1), anywhere(900, 2)]).map(Arc::new) {
+    let all = planes.into_iter().chain(trees).chain([anywhere(400, 1), anywhere(900, 2)]).map(Arc::new);
+    for (turn, adjacency) in all.enumerate() {
         let mut computed = 0;
-        for stencil in every() {
-            for precision in [Precision::F32, Precision::F64] {
-                computed += usize::from(compare(&stencil, precision, &adjacency) > 0);
-            }
+        // Each stencil in one precision here and in the other there, on grids of each sort.
+        for (number, stencil) in every().iter().enumerate() {
+            let precision = [Precision::F32, Precision::F64][(turn + number) % 2];
+            computed += usize::from(compare(stencil, precision, &adjacency) > 0);
         }
         assert!(computed > 0, "nothing on {} cells", adjacency.cells());
-        assert!(
-            adjacency.cells() < 100 || computed >= 2 * every().len() - 4,
-            "{computed} on {}",
-            adjacency.name.as_told()
-        );
+        let is_large = adjacency.cells() >= 100;
+        assert!(!is_large || computed >= every().len() - 2, "{computed} on {}", adjacency.name.as_told());
     }
 }
 
