@@ -1,7 +1,6 @@
 //! Random programs of every subject, each computed by the interpreter, by a second evaluator and by kernels.
 
 use rayon::prelude::*;
-use std::time::{Duration, Instant};
 use stencilc_compiler::access::ACCESSES;
 use stencilc_compiler::ir::Precision;
 use stencilc_compiler::mesh::STRATEGIES;
@@ -21,7 +20,6 @@ use stencilc_testing::batch::{Subject, Tally, compute};
 use stencilc_testing::case::Case;
 use stencilc_testing::constructs::Constructs;
 use stencilc_testing::generate::FUNCTIONS;
-use stencilc_testing::subject::{Case as _, Failure, failure_of, shrink};
 
 /// How many programs there are of each subject: 3,000 together. `random-programs` computes as many as one likes.
 const STENCILS: u64 = 1800;
@@ -130,26 +128,6 @@ fn what_was_found_once_stays_mended() {
     let tallies = tallies.expect("the emulator works");
     let total = without_failures(tallies.into_iter().fold(Tally::default(), Tally::and));
     assert!(total.kernels as usize >= 2 * 2 * variants().filter(Choices::is_plain).count());
-}
-
-#[test]
-fn a_failing_program_is_made_small() {
-    // The second evaluator gets one function wrong.
-    let tools = Tools::default();
-    let failing = (0..500).map(|seed| Case { faulty: true, ..Case::new(seed) }).find_map(|case| {
-        let failure = failure_of(&case, &tools).expect("nothing to fail")?;
-        (Case::program(case.seed).size() > 40).then_some((case, failure))
-    });
-    let (case, failure) = failing.expect("some program of some size uses the function");
-    assert!(matches!(failure, Failure::Value(_)), "{failure}");
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let (small, failure) = shrink(case, failure, &tools, deadline).expect("nothing to fail");
-    println!("{failure}\n{}\n{}", small.command("small.stn"), small.text);
-    assert!(matches!(failure, Failure::Value(_)), "{failure}");
-    // An output and an assignment of the function, and what it needs.
-    assert!(small.text.contains("ceil("), "{}", small.text);
-    assert!(small.text.lines().count() <= 7 && small.text.len() < 120, "{}", small.text);
-    assert!(failure_of(&small, &tools).expect("nothing to fail").is_some_and(|own| own.is_like(&failure)));
 }
 
 #[test]

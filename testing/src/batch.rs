@@ -181,7 +181,7 @@ pub fn compute<C: Case>(cases: Vec<C>, tools: &Tools) -> Result<Tally> {
         tally.failures += 1;
         tally.rejected += u64::from(matches!(failure, Failure::Rejected(_)));
         tally.fail(&case, &failure, "");
-        let (small, failure) = shrink(case, failure, tools, Instant::now() + SHRINKING)?;
+        let (small, failure) = shrink(case, failure, tools, Some(Instant::now() + SHRINKING))?;
         tally.fail(&small, &failure, "_small");
     }
     tally.seconds[2] = start.elapsed().as_secs_f64();

@@ -1,5 +1,6 @@
 //! What random programs of every subject have in common: how one is computed in every way, and made small if it fails.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::time::Instant;
 use stencilc_runtime::Result;
@@ -137,21 +138,32 @@ pub fn failure_of<C: Case>(case: &C, tools: &Tools) -> Result<Option<Failure>> {
     })
 }
 
-/// A small case that fails as `case` does, found before `deadline`; and how it fails. Whether what is left of a program is
-/// correct, the checker decides.
+/// A small case that fails as `case` does, found before `deadline` if there is one; and how it fails. Whether what is left of
+/// a program is correct, the checker decides.
 ///
 /// # Errors
 /// The device itself fails.
-pub fn shrink<C: Case>(mut case: C, mut failure: Failure, tools: &Tools, deadline: Instant) -> Result<(C, Failure)> {
+pub fn shrink<C: Case>(
+    mut case: C,
+    mut failure: Failure,
+    tools: &Tools,
+    deadline: Option<Instant>,
+) -> Result<(C, Failure)> {
+    // What was tried is not tried again: steps that lead back to where they began would never end.
+    let mut tried = HashSet::from([case.text()]);
     'smaller: loop {
-        for some in case.smaller().chunks(TOGETHER) {
-            if Instant::now() > deadline {
+        let mut left: Vec<C> = case.smaller();
+        left.retain(|own| !tried.contains(&own.text()));
+        for some in left.chunks(TOGETHER) {
+            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 break 'smaller;
             }
             if let Some(found) = first_alike(some, &failure, tools)? {
                 (case, failure) = found;
+                tried.insert(case.text());
                 continue 'smaller;
             }
+            tried.extend(some.iter().map(C::text));
         }
         break;
     }
@@ -195,5 +207,30 @@ impl<S: verify::Subject> verify::Subject for Many<'_, S> {
 
     fn run<M: Build>(&self, (of, planned): &Self::Planned, sites: &Sites<M>) -> Result<Verdict> {
         self.0[*of].run(planned, sites)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Case as _, *};
+    use crate::case::Case;
+
+    #[test]
+    fn a_failing_program_is_made_small() {
+        // The second evaluator gets one function wrong.
+        let tools = Tools::default();
+        let failing = (0..500).map(|seed| Case { faulty: true, ..Case::new(seed) }).find_map(|case| {
+            let failure = failure_of(&case, &tools).expect("nothing to fail")?;
+            (Case::program(case.seed).size() > 40).then_some((case, failure))
+        });
+        let (case, failure) = failing.expect("some program of some size uses the function");
+        assert!(matches!(failure, Failure::Value(_)), "{failure}");
+        let (small, failure) = shrink(case, failure, &tools, None).expect("nothing to fail");
+        println!("{failure}\n{}\n{}", small.command("small.stn"), small.text);
+        assert!(matches!(failure, Failure::Value(_)), "{failure}");
+        // An output and an assignment of the function, and what it needs.
+        assert!(small.text.contains("ceil("), "{}", small.text);
+        assert!(small.text.lines().count() <= 7 && small.text.len() < 120, "{}", small.text);
+        assert!(failure_of(&small, &tools).expect("nothing to fail").is_some_and(|own| own.is_like(&failure)));
     }
 }
