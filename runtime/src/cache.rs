@@ -122,6 +122,7 @@ pub fn library_cached(
 /// As [`Compiler::compile_machine`](emulate::Compiler::compile_machine); never because of the cache.
 pub fn machine_cached(compiler: &emulate::Compiler, settings: &emulate::Settings) -> Result<Arc<[u8]>> {
     static MADE: Mutex<BTreeMap<[u8; 32], Arc<[u8]>>> = Mutex::new(BTreeMap::new());
+    let settings = &settings.of_machine();
     let key = emulated_key(compiler, &[&emulate::machine_text()], settings);
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = made.get(key.as_bytes()) {

@@ -101,6 +101,11 @@ impl Settings {
         Self { optimise, ..Self::default() }
     }
 
+    /// How the device itself is compiled for such kernels: always well, since it runs between any two of their threads, and is compiled once.
+    pub(crate) fn of_machine(&self) -> Self {
+        Self { optimise: 2, ..self.clone() }
+    }
+
     /// As fast as this processor can.
     pub fn native() -> Self {
         Self { optimise: 3, native: true, ..Self::default() }

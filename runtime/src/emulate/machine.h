@@ -106,6 +106,7 @@ constexpr int POISON = 0xff, GUARD = 0xa5;
 struct Block {
     uint3 index;
     unsigned alive, waiting;
+    unsigned lanes;  // that wait for others of their warp
     unsigned cluster;  // which of those that are there
     Thread* threads;
     char* arena;

@@ -4,23 +4,25 @@ namespace emulated {
 // A thread's function has returned.
 void end(Thread* thread)
 {
+    Machine& m = *machine;
     Block& block = *thread->block;
     thread->state = State::ended;
     --block.alive;
-    --machine->alive;
+    --m.alive;
     // Copies that nobody waited for are lost.
     while (Copy* const copy = thread->oldest) {
         thread->oldest = copy->next;
-        copy->next = machine->spare;
-        machine->spare = copy;
+        copy->next = m.spare;
+        m.spare = copy;
     }
-    Cluster& cluster = machine->clusters[block.cluster];
+    Cluster& cluster = m.clusters[block.cluster];
     --cluster.alive;
     cluster.arrived -= thread->arrived;
-    check_cluster(block.cluster);
+    if (cluster.arrived > 0) check_cluster(block.cluster);
+    if (block.lanes == 0) return;
     // Lanes that wait may have waited for this one alone.
     const unsigned warp = thread->number / WARP, first = warp * WARP;
-    for (unsigned i = first; i < first + WARP && i < machine->threads_of_block; ++i) {
+    for (unsigned i = first; i < first + WARP && i < m.threads_of_block; ++i) {
         if (block.threads[i].state == State::warp) check_warp(&block, warp, &block.threads[i]);
     }
 }
@@ -35,13 +37,14 @@ void check_stack(const Fibre* fibre)
 // In a fibre: runs threads that have not started, until one is next that has a fibre of its own.
 void work()
 {
-    while (machine->next < machine->queued && !machine->failed) {
-        Thread* const thread = machine->queue[machine->next];
+    Machine& m = *machine;
+    while (m.next < m.queued && !m.failed) {
+        Thread* const thread = m.queue[m.next];
         if (thread->fibre) return;
-        ++machine->next;
-        thread->fibre = machine->running;
+        ++m.next;
+        thread->fibre = m.running;
         current = thread;
-        machine->body(machine->arguments);
+        m.body(m.arguments);
         end(thread);
     }
 }
@@ -181,6 +184,7 @@ void prepare(unsigned place, Bits number)
     block.index.z = unsigned(cluster / wide / high) * c[2] + rank / c[0] / c[1];
     block.alive = m.threads_of_block;
     block.waiting = 0;
+    block.lanes = 0;
     block.cluster = place / m.blocks_of_cluster;
     block.threads = m.threads + Size(place) * m.threads_of_block;
     block.arena = m.arenas + Size(place) * ARENA;

@@ -47,6 +47,9 @@ void check_warp(Block* block, unsigned warp, Thread* member)
     const unsigned rest = machine->threads_of_block - warp * WARP, count = rest < WARP ? rest : WARP;
     const unsigned mask = member->mask;
     const auto has = [&](unsigned lane) { return (mask >> lane & 1) && lane < count && lanes[lane].state != State::ended; };
+    // In most orders the next lane is the next to come: it is looked at first, so that meeting takes no time that grows as the square of the lanes.
+    const unsigned next = (member->number + 1) % WARP;
+    if (has(next) && lanes[next].state != State::warp) return;
     Bits ballot = 0, values[WARP];
     for (unsigned lane = 0; lane < count; ++lane) {
         if (!has(lane)) continue;
@@ -60,6 +63,7 @@ void check_warp(Block* block, unsigned warp, Thread* member)
         if (!has(lane)) continue;
         Thread& own = lanes[lane];
         own.state = State::ready;
+        --block->lanes;
         switch (operation) {
         case Operation::shfl: case Operation::shfl_up: case Operation::shfl_down: case Operation::shfl_xor: {
             const unsigned source = unsigned(own.source);
@@ -96,6 +100,7 @@ Bits warp_meet(Operation operation, unsigned mask, Bits value, int source, int l
     current->value = value;
     current->source = source;
     current->state = State::warp;
+    ++current->block->lanes;
     current->operation = operation;
     current->line = line;
     check_warp(current->block, current->number / WARP, current);
