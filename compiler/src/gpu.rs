@@ -29,6 +29,10 @@ pub const SHARED: usize = 48 << 10;
 /// The most bytes of shared memory that a block can ask for: a Hopper's. Where there are fewer, the launch fails and says so.
 pub const MOST_SHARED: usize = 227 << 10;
 
+/// Bytes of shared memory that a block can ask for on each GPU that copies to shared memory without registers (compute capability 8.0 and
+/// more): what makes a kernel faster, and no more than that, takes no more.
+pub const COMMON_SHARED: usize = 99 << 10;
+
 /// Microseconds from one launch to the next, at the least.
 pub const LAUNCH_US: f64 = 2.0;
 

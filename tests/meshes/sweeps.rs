@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use stencilc_compiler::ir::Precision;
-use stencilc_compiler::mesh::{MeshChoices, VectorLayout};
+use stencilc_compiler::mesh::{MeshChoices, Threads, VectorLayout};
 use stencilc_compiler::source::Source;
 use stencilc_runtime::emulate::{Compiler, Emulator, Settings};
 use stencilc_runtime::mesh::made::{Division, icosahedral};
@@ -84,12 +84,18 @@ fn numbers_wait_for_their_levels() {
         .unwrap();
         let problem = Arc::new(problem);
         let expected = results(&problem, Interpreter::new(Arc::clone(&problem))).unwrap();
-        for layout in VectorLayout::ALL {
-            let choices = MeshChoices { layout, ..MeshChoices::default() };
+        for (layout, block) in VectorLayout::ALL.into_iter().flat_map(|layout| [(layout, 128), (layout, 512)]) {
+            let threads = Threads { block, ..Threads::default() };
+            let choices = MeshChoices { layout, threads, ..MeshChoices::default() };
             let placed = Rc::new(Renumbered::new(&problem, &Ordering::kept(&mesh)).unwrap());
+            if layout == VectorLayout::Soa && (levels, precision) == (8, Precision::F64) {
+                // Of large blocks, they do not find room in the shared memory that every GPU has.
+                let texts = placed.texts(&problem, &choices).unwrap();
+                assert_eq!(texts.iter().any(|own| own.text.contains("w_edges_0_ring + k")), block == 128, "{block}");
+            }
             let kernels = Kernels::new(Arc::clone(&problem), Arc::clone(&machine), choices, placed);
             let found = results(&problem, &kernels).unwrap();
-            assert_eq!(difference(&expected, &found), None, "{levels} levels, {precision:?}, {layout:?}");
+            assert_eq!(difference(&expected, &found), None, "{levels} levels, {precision:?}, {layout:?}, {block}");
         }
     }
 }

@@ -47,7 +47,7 @@ impl Footprint {
                 self.reads.entry(key.clone()).or_default().insert(*part);
                 match by {
                     None => _ = self.shifts.entry(key).or_default().insert(whole.levels()),
-                    Some(by) if body.rooted(*by).reads().next().is_some() => _ = self.moved.insert(key),
+                    Some(by) if body.is_data(*by) => _ = self.moved.insert(key),
                     Some(_) => _ = self.said.insert(key),
                 }
             }

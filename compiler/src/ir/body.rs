@@ -245,6 +245,11 @@ impl Body {
         self.nodes.is_empty()
     }
 
+    /// Whether the value of `root` is made of what a field holds, and not of numbers alone that are known without any.
+    pub fn is_data(&self, root: NodeId) -> bool {
+        self.rooted(root).reads().next().is_some()
+    }
+
     /// The body without nodes that its value does not need.
     pub fn pruned(&self) -> Body {
         self.rooted(self.root())

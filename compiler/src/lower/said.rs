@@ -171,7 +171,7 @@ impl Lowering<'_> {
 /// Whether a body reads on a level that is data.
 pub(super) fn reads_where_data_says(body: &Body) -> bool {
     body.iter().any(|(_, node)| match node {
-        Node::Read { by: Some(by), .. } => body.rooted(*by).reads().next().is_some(),
+        Node::Read { by: Some(by), .. } => body.is_data(*by),
         _ => false,
     })
 }

@@ -5,7 +5,7 @@
 
 use super::Column;
 use super::ahead::{LEVELS, WAITING, is_level, wanted, words};
-use crate::gpu::MOST_SHARED;
+use crate::gpu::COMMON_SHARED;
 use crate::ir::{FieldId, MeshStencil, Path};
 use crate::kernel::build::{Computing, Making};
 use crate::kernel::{ArrayId, Axis, Coordinate, Operand, Routine, ValueId};
@@ -33,7 +33,7 @@ impl Ring {
         let is_copied =
             |(field, _): &(FieldId, Path)| writer.width(*field) == 1 && [4, 8].contains(&writer.stored(*field).bytes());
         let room: usize = wanted.iter().map(|(field, _)| bytes(writer.stored(*field), count)).sum();
-        let has_room = writer.own.shared_bytes() + shared.bytes() + room <= MOST_SHARED;
+        let has_room = writer.own.shared_bytes() + shared.bytes() + room <= COMMON_SHARED;
         let is_for_it = column.of_block.is_none() && words(writer, &wanted) * LEVELS > WAITING;
         if !is_for_it || !has_room || !wanted.iter().all(is_copied) {
             return None;
