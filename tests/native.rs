@@ -2,13 +2,24 @@
 //! of it.
 
 use crate::common::{lowered, problem, stencils, verify_emulated};
+use std::collections::BTreeMap;
 use std::f64::consts::TAU;
+use std::rc::Rc;
+use std::sync::Arc;
+use stencilc_compiler::check;
 use stencilc_compiler::grid::Grid;
 use stencilc_compiler::ir::Precision;
+use stencilc_compiler::mesh::{MeshChoices, VectorLayout};
 use stencilc_compiler::plan::{Choices, Open};
 use stencilc_compiler::source::Source;
-use stencilc_runtime::emulate::{Compiler, Settings};
+use stencilc_runtime::emulate::{Compiler, Emulator, Settings};
 use stencilc_runtime::job::{Domain, Job};
+use stencilc_runtime::mesh::made::airfoil;
+use stencilc_runtime::mesh::order::Ordering;
+use stencilc_runtime::mesh::program::cpu::Interpreter;
+use stencilc_runtime::mesh::program::kernels::{Kernels, Renumbered};
+use stencilc_runtime::mesh::program::measure::{difference, results};
+use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::verify::{Tools, Verdict, expect};
 use stencilc_runtime::{Array, Data, Device};
 use stencilc_testing::batch::Subject;
@@ -35,6 +46,37 @@ fn every_stencil_has_the_bits_of_the_interpreter() {
                 let is_equal = matches!(verdicts.as_deref(), Ok([Verdict::Equal { .. }]));
                 assert!(is_equal, "{}: {}: {verdicts:?}", stencil.name, choices.words());
             }
+        }
+    }
+}
+
+/// Flows over meshes, whose kernels ask in functions of their own which thread they are, try divisions twice, and fold more numbers
+/// than one block does.
+#[test]
+fn programs_over_meshes_have_the_bits_of_the_interpreter() {
+    let machine = Arc::new(Emulator::new(Compiler::find().unwrap(), Settings::native()));
+    let lowered = check(&Source::new("airfoil.stn", include_str!("../stencils/airfoil.stn")));
+    for (around, precision) in [(12, Precision::F32), (75, Precision::F64)] {
+        let mesh = airfoil(around, 32).unwrap();
+        let problem = MeshProblem::new(Request {
+            program: &lowered.mesh_programs[0],
+            precision,
+            contract: true,
+            mesh: mesh.clone(),
+            levels: None,
+            arrays: BTreeMap::new(),
+            settings: BTreeMap::from([("steps".into(), "3".into())]),
+            seed: 1,
+            cast: stencilc_runtime::Cast::Rounded,
+            drawing: stencilc_runtime::Drawing::Inputs,
+        });
+        let problem = Arc::new(problem.unwrap());
+        let expected = results(&problem, Interpreter::new(Arc::clone(&problem))).unwrap();
+        for layout in VectorLayout::ALL {
+            let choices = MeshChoices { layout, ..MeshChoices::default() };
+            let placed = Rc::new(Renumbered::new(&problem, &Ordering::kept(&mesh)).unwrap());
+            let found = results(&problem, Kernels::new(Arc::clone(&problem), Arc::clone(&machine), choices, placed));
+            assert_eq!(difference(&expected, &found.unwrap()), None, "{around} {precision:?} {layout:?}");
         }
     }
 }

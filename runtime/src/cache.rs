@@ -155,7 +155,7 @@ fn emulated_through(
     settings: &emulate::Settings,
 ) -> Result<Built> {
     // What is linked to them is a part of them.
-    let key = emulated_key(compiler, &[&emulate::text(sources), &emulate::machine_text()], settings);
+    let key = emulated_key(compiler, &[&emulate::text(sources, settings), &emulate::machine_text()], settings);
     through(trusted(), &key, || compiler.compile(sources, settings).map(without_notes))
 }
 

@@ -208,6 +208,42 @@ pub fn fold(name: &str, fold: Fold, real: Element) -> Kernel {
     simplify(own.finish())
 }
 
+/// The same as [`fold`] for CPUs: blocks of one thread, each of which goes through its numbers from the leaves of the tree to its root.
+pub fn fold_in_turns(name: &str, fold: Fold, real: Element) -> Kernel {
+    let mut own = Builder::new(name, 1, "");
+    let real = Type::one(real);
+    let (numbers, totals) = (own.input("numbers", real), own.output("totals", real));
+    let n = own.number("n", Type::I32);
+    let block = own.coordinate(Coordinate::Block, Axis::X);
+    let first = own.name("first", block.times(FOLDED));
+    let count = own.variable("count", n.minus(first).at_most(FOLDED as i32));
+    let of_pairs = own.local("of_pairs", real, FOLDED / 2);
+    // One of two each, and of one that has no neighbour itself.
+    let halve = |own: &mut Builder, number: &dyn Fn(&mut Builder, Term) -> ValueId| {
+        let before = own.get(count);
+        let before = own.name("before", before);
+        let pairs = own.name("pairs", before.over(2));
+        let one = Step::By(own.int(1));
+        own.each("pair", (0, pairs, one), Unroll::Free, |own, pair| {
+            let (a, b) = (number(own, 2.times(pair)), number(own, 2.times(pair).plus(1)));
+            let (a, b) = (own.name("a", a), own.name("b", b));
+            own.store(of_pairs, pair, joined(fold, a, b));
+        });
+        own.when(before.rem(2).is(Relation::Eq, 1), |own| {
+            let last = number(own, 2.times(pairs));
+            own.store(of_pairs, pairs, last);
+        });
+        own.assign(count, before.plus(1).over(2));
+    };
+    halve(&mut own, &|own, at| own.term(numbers.at(first.plus(at))));
+    let one = Step::By(own.int(1));
+    own.each("halving", (1, FOLDED.ilog2() as i32, one), Unroll::Free, |own, _| {
+        halve(own, &|own, at| own.term(of_pairs.at(at)));
+    });
+    own.store(totals, block, of_pairs.at(0));
+    simplify(own.finish())
+}
+
 /// Makes one number of each of some tiles of [`FOLDED_TILE`] numbers, pairwise, as [`fold`] does: `fold_tiles(numbers, totals, tiles, tile_count, n)`,
 /// where `tiles` are pairs of where a total goes and where its numbers start. The totals may stand before the numbers in one array of n.
 pub fn fold_tiles(name: &str, fold: Fold, real: Element) -> Kernel {
@@ -491,6 +527,7 @@ mod tests {
         all.extend((1..4).map(|per_thread| copy_streams("copy", &[7, 9], &[7, 3], 1024, per_thread)));
         for real in [Element::F32, Element::F64] {
             all.extend([Fold::Sum, Fold::Min, Fold::Max].map(|own| fold("fold", own, real)));
+            all.extend([Fold::Sum, Fold::Min, Fold::Max].map(|own| fold_in_turns("fold", own, real)));
         }
         all.extend(
             [Element::F32, Element::F64, Element::I32, Element::U8].map(|own| fill_halo("fill", 128, own, false)),

@@ -28,8 +28,8 @@ fn converts(text: &str) -> bool {
 /// What kernels know of the emulated GPU, in the order in which its parts need each other.
 const HEADERS: [(&str, &str); 5] = [
     ("machine.h", MACHINE),
-    ("entry.h", include_str!("entry.h")),
     ("cpu.h", device::CPU),
+    ("entry.h", include_str!("entry.h")),
     ("cuda.h", include_str!("cuda.h")),
     ("device.h", device::HEADER),
 ];
@@ -161,7 +161,7 @@ impl Compiler {
             options.push("-nostdlib".as_ref());
         }
         options.extend([object.as_os_str(), "-lm".as_ref(), "-lgcc".as_ref()]);
-        self.made(&folder, &text(sources), settings, &options)
+        self.made(&folder, &text(sources, settings), settings, &options)
     }
 
     /// Compiles the device itself, which is linked to all kernels: the bytes of an object file.
@@ -305,19 +305,53 @@ pub(crate) fn machine_text() -> String {
 }
 
 /// The whole text that is compiled of kernels.
-pub(crate) fn text(sources: &[Source]) -> String {
+pub(crate) fn text(sources: &[Source], settings: &Settings) -> String {
     let mut text = joined(&HEADERS);
     // Writing to a string cannot fail.
     for (number, Source { name, text: own }) in sources.iter().enumerate() {
+        let run = match (settings.native && !waits(own), meets(own) || has_rows(own) || asks_elsewhere(own)) {
+            (false, _) => "fibres",
+            (true, true) => "turns",
+            (true, false) => "side_by_side",
+        };
         // Kernels of one stencil share their name, and C linkage knows no namespaces.
         let _ = writeln!(
             text,
-            "#define {name} stencilc_kernel_{number}\nnamespace space_{number} {{\n#line 1 \"{name}.cu\"\n{own}\n}}\n\
-             #undef {name}\nSTENCILC_ENTRY({}, \"{name}\", space_{number}::stencilc_kernel_{number})",
+            "#define {name}(...) stencilc_kernel_{number}(STENCILC_WHERE, __VA_ARGS__)\nnamespace space_{number} {{\n\
+             #line 1 \"{name}.cu\"\n{own}\n}}\n#undef {name}\n\
+             STENCILC_ENTRY({}, \"{name}\", space_{number}::stencilc_kernel_{number}, {run})",
             symbol(number)
         );
     }
     text
+}
+
+/// What texts have in them where blocks of a launch may have to do with each other.
+const TOGETHER: [&str; 4] = ["atomic", "flag_", "grid_barrier", "cluster"];
+
+/// What texts have in them where threads of a block may wait for each other, beside operations of the hardware.
+const WAITING: [&str; 6] = ["__sync", "__shfl", "__any", "__all", "__ballot", "__threadfence"];
+
+/// Whether blocks of a kernel may have to do with each other.
+pub(super) fn meets(text: &str) -> bool {
+    TOGETHER.iter().any(|word| text.contains(word))
+}
+
+/// Whether each thread of a kernel computes a row, side by side.
+fn has_rows(text: &str) -> bool {
+    text.contains("    STENCILC_SIDE_BY_SIDE")
+}
+
+/// Whether functions that stand before a kernel ask which thread calls them.
+fn asks_elsewhere(text: &str) -> bool {
+    let before = text.split("__global__").next().unwrap_or(text);
+    ["threadIdx", "blockIdx", "blockDim", "gridDim"].iter().any(|word| before.contains(word))
+}
+
+/// Whether threads of a kernel may wait for each other.
+fn waits(text: &str) -> bool {
+    let hardware = device::operations().into_iter().filter(|own| *own != "STENCILC_SIDE_BY_SIDE");
+    WAITING.into_iter().chain(hardware).any(|word| text.contains(word))
 }
 
 /// What a kernel's entry is called in the library.

@@ -1,8 +1,17 @@
 // Threads of CUDA C++, on the emulated device.
-#define threadIdx (emulated::current->index)
-#define blockIdx (emulated::current->block->index)
-#define blockDim (emulated::machine->block_extents)
-#define gridDim (emulated::machine->grid_extents)
+// Kernels are given these when they are called; the functions that they call find them here.
+struct Component {
+    unsigned (*value)();
+    operator unsigned() const { return value(); }
+};
+struct Coordinate {
+    Component x, y, z;
+};
+#define STENCILC_COORDINATE(of) {{[] { return of.x; }}, {[] { return of.y; }}, {[] { return of.z; }}}
+constexpr Coordinate threadIdx = STENCILC_COORDINATE(emulated::current->index);
+constexpr Coordinate blockIdx = STENCILC_COORDINATE(emulated::current->block->index);
+constexpr Coordinate blockDim = STENCILC_COORDINATE(emulated::machine->block_extents);
+constexpr Coordinate gridDim = STENCILC_COORDINATE(emulated::machine->grid_extents);
 constexpr int warpSize = 32;
 
 // Shared memory: STENCILC_SHARED(float, tile, [18][18]); and STENCILC_DYNAMIC_SHARED(float, tile).

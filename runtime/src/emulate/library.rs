@@ -1,6 +1,7 @@
 //! Kernels in a loaded library, and how they are called.
 
-use super::{Order, Source, compiler::symbol};
+use super::compiler::{meets, symbol};
+use super::{Order, Source};
 use crate::error::reason;
 use crate::files::Scratch;
 use crate::machine::{Arg, Launch};
@@ -9,7 +10,6 @@ use rayon::prelude::*;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
 use std::sync::Arc;
-use stencilc_compiler::device;
 
 /// A launch as `machine.h` takes it.
 #[repr(C)]
@@ -23,17 +23,10 @@ struct RawLaunch {
     seed: u64,
     first: u64,
     end: u64,
-    plain: c_int,
 }
 
 /// What `STENCILC_ENTRY` defines: launch, addresses of the arguments, their sizes and number, room for a message.
 type Entry = unsafe extern "C" fn(*const RawLaunch, *mut *mut c_void, *const usize, usize, *mut c_char, usize) -> c_int;
-
-/// What texts have in them where blocks of a launch may have to do with each other.
-const TOGETHER: [&str; 4] = ["atomic", "flag_", "grid_barrier", "cluster"];
-
-/// What texts have in them where threads of a block may wait for each other, beside operations of the hardware.
-const WAITING: [&str; 6] = ["__sync", "__shfl", "__any", "__all", "__ballot", "__threadfence"];
 
 /// A kernel that can be launched. It keeps its library loaded; copies are cheap.
 #[derive(Clone)]
@@ -42,8 +35,6 @@ pub struct Kernel {
     entry: Entry,
     /// Whether its blocks have nothing to do with each other.
     is_free: bool,
-    /// Whether no thread waits for another.
-    is_plain: bool,
     _library: Arc<libloading::Library>,
 }
 
@@ -63,13 +54,11 @@ pub fn load(image: &[u8], sources: &[Source]) -> Result<Vec<Kernel>> {
     std::fs::write(&file, image).map_err(|error| refuse(&error))?;
     // SAFETY: the library has no initialisers. Once loaded, its file is not needed any more.
     let library = Arc::new(unsafe { libloading::Library::new(&file) }.map_err(|error| refuse(&reason(&error)))?);
-    let hardware: Vec<&str> = device::operations().into_iter().filter(|own| *own != "STENCILC_SIDE_BY_SIDE").collect();
     let kernel = |(number, source): (usize, &Source)| {
         // SAFETY: what the compiler was given defines this symbol with this signature.
         let entry = *unsafe { library.get::<Entry>(symbol(number)) }.map_err(|error| refuse(&reason(&error)))?;
-        let has = |words: &[&str]| words.iter().any(|word| source.text.contains(word));
-        let (is_free, is_plain) = (!has(&TOGETHER), !has(&WAITING) && !has(&hardware));
-        Ok(Kernel { name: source.name.into(), entry, is_free, is_plain, _library: Arc::clone(&library) })
+        let is_free = !meets(source.text);
+        Ok(Kernel { name: source.name.into(), entry, is_free, _library: Arc::clone(&library) })
     };
     sources.iter().enumerate().map(kernel).collect()
 }
@@ -85,21 +74,21 @@ impl Kernel {
         let blocks = blocks(launch);
         let shares = (rayon::current_num_threads() as u64 * SHARES).min(blocks);
         if !self.is_free || launch.cooperative || shares < 2 {
-            return self.run(launch, Order::Forward, args, 0..blocks, self.is_plain);
+            return self.run(launch, Order::Forward, args, 0..blocks);
         }
         let bound = |share: u64| (u128::from(blocks) * u128::from(share) / u128::from(shares)) as u64;
         (0..shares)
             .into_par_iter()
-            .try_for_each(|share| self.run(launch, Order::Forward, args, bound(share)..bound(share + 1), self.is_plain))
+            .try_for_each(|share| self.run(launch, Order::Forward, args, bound(share)..bound(share + 1)))
     }
 
     /// Runs all of its blocks to their end, in an order.
     pub(super) fn run_in_order(&self, launch: &Launch, order: Order, args: &[Arg]) -> Result<()> {
-        self.run(launch, order, args, 0..blocks(launch), false)
+        self.run(launch, order, args, 0..blocks(launch))
     }
 
-    /// Runs some of its blocks to their end, of which nobody looks after the threads if they are plain.
-    fn run(&self, launch: &Launch, order: Order, args: &[Arg], blocks: Range<u64>, is_plain: bool) -> Result<()> {
+    /// Runs some of its blocks to their end.
+    fn run(&self, launch: &Launch, order: Order, args: &[Arg], blocks: Range<u64>) -> Result<()> {
         let Launch { grid, block, cluster, shared, cooperative } = *launch;
         let (order, seed) = match order {
             Order::Forward => (0, 0),
@@ -107,8 +96,7 @@ impl Kernel {
             Order::Shuffled(seed) => (2, seed),
         };
         let (cooperative, Range { start: first, end }) = (c_int::from(cooperative), blocks);
-        let plain = c_int::from(is_plain);
-        let launch = RawLaunch { grid, block, cluster, shared, cooperative, order, seed, first, end, plain };
+        let launch = RawLaunch { grid, block, cluster, shared, cooperative, order, seed, first, end };
         let (mut values, sizes): (Vec<u64>, Vec<usize>) = args.iter().map(in_memory).unzip();
         let mut pointers: Vec<*mut c_void> = values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
         let mut message: [c_char; 1024] = [0; 1024];

@@ -45,7 +45,6 @@ struct Launch {
     int order;
     Bits seed;
     Bits first, end;  // the blocks to be run, all of those that are there at once among them
-    int plain;        // whether no thread waits, and nobody looks whether it might
 };
 
 struct Block;

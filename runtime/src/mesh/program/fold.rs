@@ -6,8 +6,10 @@ use stencilc_compiler::ir::Precision;
 use stencilc_compiler::ir::mesh::Fold;
 use stencilc_compiler::kernel::{Element, machine};
 
-/// Threads of a block.
-pub const BLOCK: u32 = machine::FOLDING;
+/// Threads of a block that folds numbers that follow each other: on a CPU one does it alone.
+pub fn threads(is_cpu: bool) -> u32 {
+    if is_cpu { 1 } else { machine::FOLDING }
+}
 
 /// Numbers that a block makes one of.
 pub const NUMBERS: usize = machine::FOLDED;
@@ -17,6 +19,8 @@ pub const NUMBERS: usize = machine::FOLDED;
 pub enum Folds {
     /// Each [`NUMBERS`] that follow each other.
     Blocks,
+    /// The same, on a CPU.
+    Turns,
     /// The tiles of a table.
     Tiles,
 }
@@ -25,6 +29,7 @@ pub enum Folds {
 pub fn name(folds: Folds, fold: Fold, precision: Precision) -> String {
     let what = match folds {
         Folds::Blocks => "fold",
+        Folds::Turns => "fold_in_turns",
         Folds::Tiles => "fold_tiles",
     };
     format!("{what}_{}_{}", fold.name(), precision.name())
@@ -42,6 +47,7 @@ pub fn text(folds: Folds, fold: Fold, precision: Precision) -> Result<String> {
     let name = name(folds, fold, precision);
     Ok(cuda::text(&match folds {
         Folds::Blocks => machine::fold(&name, fold, real),
+        Folds::Turns => machine::fold_in_turns(&name, fold, real),
         Folds::Tiles => machine::fold_tiles(&name, fold, real),
     })?)
 }

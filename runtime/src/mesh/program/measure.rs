@@ -4,9 +4,11 @@ use super::kernels::Kernels;
 use super::live::Step;
 use super::{MeshProblem, MeshScript, alone, alone_from_zero};
 use crate::array::Data;
+use crate::bench::limit::{self, Streams};
 use crate::bench::statistics::Statistics;
 use crate::build::Build;
 use crate::driver::{Backend, Driver, Position};
+use crate::execute::{Repeat, Rotation};
 use crate::machine::{Arg, Launch};
 use crate::verify::mesh::Expected;
 use crate::verify::{Mismatch, Verdict};
@@ -248,11 +250,18 @@ pub fn measure<M: Build>(
     Ok(Measured { statistics, verdict })
 }
 
-/// Gigabytes a second of copying 1 GiB (or less, on the emulator), read and written.
+/// Gigabytes a second of copying so many bytes, read and written.
 ///
 /// # Errors
 /// There is not enough memory.
 pub fn copy_rate<M: Build>(machine: &M, bytes: usize, runs: usize) -> Result<f64> {
+    if machine.is_cpu() {
+        let (from, to) = (Data::F64(vec![1.0; bytes / 8]), Data::F64(vec![0.0; bytes / 8]));
+        let streams = Streams { reads: vec![&from], writes: vec![&to] };
+        let repeat = Repeat { warmups: 1, runs, rotation: Rotation::SAME };
+        let limit = limit::measure(machine, &streams, repeat)?;
+        return limit.map(|own| own.gb_per_s).ok_or_else(|| Error::check("so much is not copied"));
+    }
     let kernel = copy_all(COPYING[0]);
     let kernel = machine.build(&kernel.name, &cuda::text(&kernel)?)?;
     let from = machine.upload(&vec![1; bytes])?;
