@@ -315,9 +315,11 @@ pub(crate) fn text(sources: &[Source], settings: &Settings) -> String {
             (true, false) => "side_by_side",
         };
         // Kernels of one stencil share their name, and C linkage knows no namespaces.
+        let kind = if run == "side_by_side" { "STENCILC_PART" } else { "" };
         let _ = writeln!(
             text,
-            "#define {name}(...) stencilc_kernel_{number}(STENCILC_WHERE, __VA_ARGS__)\nnamespace space_{number} {{\n\
+            "#undef __global__\n#define __global__ {kind}\n\
+             #define {name}(...) stencilc_kernel_{number}(STENCILC_WHERE, __VA_ARGS__)\nnamespace space_{number} {{\n\
              #line 1 \"{name}.cu\"\n{own}\n}}\n#undef {name}\n\
              STENCILC_ENTRY({}, \"{name}\", space_{number}::stencilc_kernel_{number}, {run})",
             symbol(number)

@@ -51,7 +51,7 @@ template <auto kernel, bool at_once, class... A> struct Each {
         machine = nullptr;
         current = nullptr;
     }
-    __attribute__((flatten)) static void row(unsigned y, unsigned z, uint3 block, uint3 b, uint3 g, A... arguments)
+    static void row(unsigned y, unsigned z, uint3 block, uint3 b, uint3 g, A... arguments)
     {
         STENCILC_SIDE_BY_SIDE
         for (unsigned x = 0; x < b.x; ++x) kernel({x, y, z}, block, b, g, arguments...);
@@ -90,10 +90,11 @@ enum class Run { fibres, turns, side_by_side };
 
 }  // namespace emulated
 
-// What a kernel's arguments begin with.
+// What a kernel's arguments begin with, and what makes it a part of whatever calls it.
 #define STENCILC_WHERE \
     [[maybe_unused]] const uint3 threadIdx, [[maybe_unused]] const uint3 blockIdx, [[maybe_unused]] const uint3 blockDim, \
         [[maybe_unused]] const uint3 gridDim
+#define STENCILC_PART inline __attribute__((always_inline))
 
 // What Rust looks up: launches a kernel. 0 done, 1 with a message, 2 the arguments are not the kernel's.
 #define STENCILC_ENTRY(symbol, name, kernel, run_as) \
