@@ -309,13 +309,13 @@ pub(crate) fn text(sources: &[Source], settings: &Settings) -> String {
     let mut text = joined(&HEADERS);
     // Writing to a string cannot fail.
     for (number, Source { name, text: own }) in sources.iter().enumerate() {
-        let run = match (settings.native && !waits(own), meets(own) || has_rows(own) || asks_elsewhere(own)) {
-            (false, _) => "fibres",
-            (true, true) => "turns",
-            (true, false) => "side_by_side",
+        let in_turns = meets(own) || has_rows(own) || asks_elsewhere(own);
+        let (run, kind) = match settings.native && !waits(own) {
+            false => ("fibres", ""),
+            true if in_turns => ("turns", ""),
+            true => ("side_by_side", "STENCILC_PART"),
         };
         // Kernels of one stencil share their name, and C linkage knows no namespaces.
-        let kind = if run == "side_by_side" { "STENCILC_PART" } else { "" };
         let _ = writeln!(
             text,
             "#undef __global__\n#define __global__ {kind}\n\

@@ -6,11 +6,6 @@ use stencilc_compiler::ir::Precision;
 use stencilc_compiler::ir::mesh::Fold;
 use stencilc_compiler::kernel::{Element, machine};
 
-/// Threads of a block that folds numbers that follow each other: on a CPU one does it alone.
-pub fn threads(is_cpu: bool) -> u32 {
-    if is_cpu { 1 } else { machine::FOLDING }
-}
-
 /// Numbers that a block makes one of.
 pub const NUMBERS: usize = machine::FOLDED;
 
@@ -23,6 +18,16 @@ pub enum Folds {
     Turns,
     /// The tiles of a table.
     Tiles,
+}
+
+impl Folds {
+    /// Threads of a block.
+    pub fn threads(self) -> u32 {
+        match self {
+            Folds::Blocks | Folds::Tiles => machine::FOLDING,
+            Folds::Turns => 1,
+        }
+    }
 }
 
 /// The kernel's name.

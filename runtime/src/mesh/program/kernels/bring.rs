@@ -17,7 +17,7 @@ use stencilc_compiler::gpu;
 use stencilc_compiler::ir::mesh::{Fold, Zones};
 use stencilc_compiler::ir::{Handle, Levels, Place, SetId, Stored, VariableId};
 use stencilc_compiler::kernel;
-use stencilc_compiler::kernel::machine::{FOLDING, TILES_OF_BLOCK, bring_columns, meet_peers};
+use stencilc_compiler::kernel::machine::{TILES_OF_BLOCK, bring_columns, meet_peers};
 
 /// Threads of a block.
 const THREADS: u32 = 128;
@@ -242,7 +242,7 @@ impl<M: Build> Kernels<M> {
             Arg::I32(narrow(numbers.used() / numbers.element.bytes())?),
         ];
         let blocks = narrow(count.div_ceil(TILES_OF_BLOCK))? as u32;
-        self.machine.launch(&kernel, &Launch::new([blocks, 1, 1], [FOLDING, 1, 1]), &arguments)
+        self.machine.launch(&kernel, &Launch::new([blocks, 1, 1], [Folds::Tiles.threads(), 1, 1]), &arguments)
     }
 
     /// A table of pairs.

@@ -160,8 +160,8 @@ impl<M: Build> Kernels<M> {
 
     /// What numbers come to, neighbours made one pairwise.
     pub(super) fn fold(&self, fold: Fold, leaves: &Array<M>, mut n: usize, result: &Array<M>) -> Result<()> {
-        let is_cpu = self.machine.is_cpu();
-        let kernel = self.folder(if is_cpu { Folds::Turns } else { Folds::Blocks }, fold)?;
+        let folds = if self.machine.is_cpu() { Folds::Turns } else { Folds::Blocks };
+        let kernel = self.folder(folds, fold)?;
         if n == 0 {
             let nothing = Data::single(leaves.element, Value::Real(fold.empty(Kind::Real)));
             return self.machine.write(result.buffer()?, &padded(&nothing));
@@ -172,7 +172,7 @@ impl<M: Build> Kernels<M> {
             let blocks = n.div_ceil(fold::NUMBERS);
             let to = if blocks > 1 { Some(self.array(leaves.element, blocks)?) } else { None };
             let address = |array: &Array<M>| Ok::<_, Error>(Arg::Pointer(self.machine.address(array.buffer()?, 0)));
-            let launch = Launch::new([narrow(blocks)? as u32, 1, 1], [fold::threads(is_cpu), 1, 1]);
+            let launch = Launch::new([narrow(blocks)? as u32, 1, 1], [folds.threads(), 1, 1]);
             let (from, into) = (before.as_ref().unwrap_or(leaves), to.as_ref().unwrap_or(result));
             self.machine.launch(&kernel, &launch, &[address(from)?, address(into)?, Arg::I32(narrow(n)?)])?;
             if blocks == 1 {

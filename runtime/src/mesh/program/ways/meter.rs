@@ -85,7 +85,7 @@ impl<'a> Meter<'a> {
     /// There is not enough memory, a kernel has failed, or the interpreter finds nothing to compare with.
     pub fn new(platform: &'a Platform, runs: usize, ways: &Ways, reader: Option<Rc<Reader>>) -> Result<Self> {
         let copied = match platform {
-            // More than any cache holds, and no more than takes a moment.
+            // More than the caches of most hold, and no more than takes a moment.
             Platform::Emulator(emulator) if emulator.is_native() => 256 << 20,
             _ if ways.bytes[0] > 64 << 20 => 1 << 30,
             _ => 1 << 20,
