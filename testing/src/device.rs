@@ -1,13 +1,12 @@
 //! Kernels of many stencils, compiled together, and each compared with the interpreter.
 
 use crate::case::Ready;
-use std::fmt::Write;
 use stencilc_compiler::cuda::Kernel;
 use stencilc_compiler::plan::Plan;
 use stencilc_runtime::cache::library_cached;
 use stencilc_runtime::cuda::Gpu;
 use stencilc_runtime::emulate::{Compiler, Emulator, Order, Settings, Source};
-use stencilc_runtime::nvrtc::{self, Kind};
+use stencilc_runtime::nvrtc::{compile_together, name_among};
 use stencilc_runtime::verify::{Tools, Verdict, judge, plan_for};
 use stencilc_runtime::{Fault, Result};
 
@@ -76,14 +75,15 @@ fn emulate(compiler: &Compiler, settings: &Settings, keeps: bool, made: &[Made])
 }
 
 fn on_gpu(gpu: &Gpu, made: &[Made]) -> Result<Vec<Verdict>> {
-    let image = match nvrtc::compile(&text(made), "random.cu", &gpu.arch(), Kind::Cubin) {
-        Ok(compiled) => compiled.image,
+    let sources: Vec<Source> = made.iter().map(|own| Source::from(&own.kernel)).collect();
+    let image = match compile_together(&sources, &gpu.arch()) {
+        Ok(image) => image,
         Err(error) if error.fault == Fault::Check => return halved(made, error.message, &|part| on_gpu(gpu, part)),
         Err(error) => return Err(error),
     };
     let module = gpu.load(&image)?;
     let judged = made.iter().enumerate().map(|(number, Made { ready, plan, kernel })| {
-        judge(gpu, plan, kernel, &module.kernel(&own_name(number))?, &ready.problem, &ready.expected)
+        judge(gpu, plan, kernel, &module.kernel(&name_among(number))?, &ready.problem, &ready.expected)
     });
     judged.collect()
 }
@@ -95,23 +95,4 @@ fn halved(made: &[Made], message: String, run: &dyn Fn(&[Made]) -> Result<Vec<Ve
     }
     let (left, right) = made.split_at(made.len() / 2);
     Ok([run(left)?, run(right)?].concat())
-}
-
-fn own_name(number: usize) -> String {
-    format!("random_kernel_{number}")
-}
-
-/// One CUDA text of all kernels, each under a name of its own.
-fn text(made: &[Made]) -> String {
-    let mut text = String::new();
-    for (number, Made { kernel, .. }) in made.iter().enumerate() {
-        // C linkage knows no namespaces. Writing to a string cannot fail.
-        let own = own_name(number);
-        let _ = writeln!(
-            text,
-            "#define {0} {own}\nnamespace space_{number} {{\n{1}\n}}\n#undef {0}",
-            kernel.name, kernel.text
-        );
-    }
-    text
 }

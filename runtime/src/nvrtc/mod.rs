@@ -13,6 +13,7 @@ mod resources;
 mod search;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub use arch::Arch;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -26,6 +27,7 @@ pub use resources::Resources;
 pub(crate) use search::further;
 pub use search::{Located, VARIABLE, home, locate, look_in};
 pub(crate) use search::{package, toolkits};
+pub use together::{compile_together, name_among};
 
 use crate::error::reason;
 use crate::{Error, Result, threads};

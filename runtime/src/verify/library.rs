@@ -6,19 +6,19 @@ use crate::cuda::Gpu;
 use crate::emulate::{self, Source};
 use crate::error::{Error, Fault, Result};
 use crate::machine::Machine;
-use crate::nvrtc::Kind;
+use crate::nvrtc::{Kind, compile_together, name_among};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The most kernels that the emulator's compiler is given at once: few, so that all cores have some to compile.
+/// The most kernels that a compiler is given at once: few, so that all cores have some to compile.
 const TOGETHER: usize = 8;
 
 /// What compilers make of a text.
 #[derive(Clone)]
 struct Image {
-    /// By NVRTC, if there is one.
-    cubin: Option<Arc<[u8]>>,
+    /// By NVRTC, if there is one, and what the kernel is called there.
+    cubin: Option<(Arc<[u8]>, String)>,
     /// By the compiler of the emulator, if kernels run there.
     emulated: Option<emulate::Kernel>,
 }
@@ -86,7 +86,8 @@ impl Library {
     /// NVRTC does not take it, or the GPU does not.
     pub fn on_gpu(&self, gpu: &Gpu, name: &str, text: &str) -> Result<<Gpu as Machine>::Kernel> {
         let cubin = self.image(name, text)?.cubin;
-        gpu.load(&cubin.ok_or_else(|| Error::input("there is no NVRTC to compile kernels by"))?)?.kernel(name)
+        let (image, name) = cubin.ok_or_else(|| Error::input("there is no NVRTC to compile kernels by"))?;
+        gpu.load(&image)?.kernel(&name)
     }
 
     /// The kernel of a text on the emulator.
@@ -101,20 +102,31 @@ impl Library {
 
 /// What compilers make of texts.
 fn made(tools: &Tools, texts: &[Source]) -> Result<Vec<Made>> {
-    let by_nvrtc = |text: &Source| match &tools.arch {
-        Some(arch) => {
-            let built = compile_cached(text.text, &format!("{}.cu", text.name), arch, Kind::Cubin);
-            faulty(built.map(|built| Some(Arc::from(built.compiled.image))))
-        }
-        None => Ok(Ok(None)),
-    };
-    let cubins = texts.iter().map(by_nvrtc).collect::<Result<Vec<_>>>()?;
+    let cubins = by_nvrtc(tools, texts)?;
     let both = cubins.into_iter().zip(emulated(tools, texts)?);
     Ok(both.map(|(cubin, emulated)| Ok(Image { cubin: cubin?, emulated: emulated? })).collect())
 }
 
 /// What a compiler made of one text, or what it says of it.
 type Compiled<T> = std::result::Result<Option<T>, String>;
+
+/// What NVRTC makes of texts: of each alone where that is kept, as whoever runs it will take it, or else together.
+fn by_nvrtc(tools: &Tools, texts: &[Source]) -> Result<Vec<Compiled<(Arc<[u8]>, String)>>> {
+    let Some(arch) = &tools.arch else { return Ok(texts.iter().map(|_| Ok(None)).collect()) };
+    if !tools.keeps
+        && texts.len() > 1
+        && let Ok(image) = faulty(compile_together(texts, arch))?
+    {
+        let image: Arc<[u8]> = image.into();
+        return Ok((0..texts.len()).map(|number| Ok(Some((Arc::clone(&image), name_among(number))))).collect());
+    }
+    // One that does not compile is no reason to know nothing of the others.
+    let alone = texts.iter().map(|Source { name, text }| {
+        let built = compile_cached(text, &format!("{name}.cu"), arch, Kind::Cubin);
+        faulty(built.map(|built| Some((Arc::from(built.compiled.image), (*name).to_owned()))))
+    });
+    alone.collect()
+}
 
 /// What the compiler of the emulator makes of texts, together.
 fn emulated(tools: &Tools, texts: &[Source]) -> Result<Vec<Compiled<emulate::Kernel>>> {
