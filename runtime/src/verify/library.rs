@@ -17,56 +17,79 @@ const TOGETHER: usize = 8;
 /// What compilers make of a text.
 #[derive(Clone)]
 struct Image {
-    /// By NVRTC, if there is one, and what the kernel is called there.
-    cubin: Option<(Arc<[u8]>, String)>,
+    /// By NVRTC, if there is one.
+    cubin: Option<Cubin>,
     /// By the compiler of the emulator, if kernels run there.
     emulated: Option<emulate::Kernel>,
+}
+
+/// Machine code of a kernel, and of others perhaps.
+#[derive(Clone)]
+struct Cubin {
+    image: Arc<[u8]>,
+    /// What the kernel is called there.
+    name: String,
 }
 
 /// What compilers make of a text, or what one says that does not take it.
 type Made = std::result::Result<Image, String>;
 
+/// What is known, by the name of the kernel and the text.
+#[derive(Clone, Default)]
+pub(super) struct Known(Arc<Mutex<BTreeMap<(String, String), Made>>>);
+
+impl Known {
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<(String, String), Made>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has(&self, Source { name, text }: &Source) -> bool {
+        self.locked().contains_key(&((*name).to_owned(), (*text).to_owned()))
+    }
+}
+
 /// Kernels that were made of texts.
-pub(super) struct Library {
+pub struct Library {
     tools: Tools,
-    /// By the name of the kernel and the text.
-    known: Mutex<BTreeMap<(String, String), Made>>,
+    known: Known,
 }
 
 impl Library {
-    /// Compiles texts. A text that is no kernel is no error.
+    /// One without kernels.
+    pub fn new(tools: &Tools) -> Arc<Self> {
+        Arc::new(Self { tools: tools.clone(), known: Known::default() })
+    }
+
+    /// Compiles those texts that are not known yet. A text that is no kernel is no error.
     ///
     /// # Errors
     /// A compiler cannot work.
-    pub fn new<'a>(tools: &Tools, texts: impl Iterator<Item = Source<'a>>) -> Result<Self> {
-        let mut own: Vec<Source> = texts.collect();
+    pub(super) fn add<'a>(&self, texts: impl Iterator<Item = Source<'a>>) -> Result<()> {
+        let mut own: Vec<Source> = texts.filter(|text| !self.known.has(text)).collect();
         own.sort_by_key(|own| (own.name, own.text));
         own.dedup_by_key(|own| (own.name, own.text));
         let together = own.len().div_ceil(rayon::current_num_threads()).clamp(1, TOGETHER);
-        let made = own.par_chunks(together).map(|texts| made(tools, texts));
+        let made = own.par_chunks(together).map(|texts| made(&self.tools, texts));
         let made: Vec<Made> = made.collect::<Result<Vec<_>>>()?.concat();
-        let known = own.iter().map(|own| (own.name.to_owned(), own.text.to_owned())).zip(made).collect();
-        Ok(Self { tools: tools.clone(), known: Mutex::new(known) })
+        self.known.locked().extend(own.iter().map(|own| (own.name.to_owned(), own.text.to_owned())).zip(made));
+        Ok(())
     }
 
     /// What compiles, and what runs.
-    pub fn tools(&self) -> &Tools {
+    pub(super) fn tools(&self) -> &Tools {
         &self.tools
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<(String, String), Made>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What compilers make of a text. One that was not known before is compiled now.
+    /// What compilers make of a text. One that was not known before is compiled now: it is one of the few that are known only when
+    /// something is computed, and other libraries will need it, too.
     fn image(&self, name: &str, text: &str) -> Result<Image> {
-        let key = (name.to_owned(), text.to_owned());
-        let known = self.known().get(&key).cloned();
+        let (key, late) = ((name.to_owned(), text.to_owned()), &self.tools.late);
+        let known = self.known.locked().get(&key).cloned().or_else(|| late.locked().get(&key).cloned());
         let made = match known {
             Some(made) => made,
             None => {
                 let made = made(&self.tools, &[Source { name, text }])?.remove(0);
-                self.known().entry(key).or_insert(made).clone()
+                late.locked().entry(key).or_insert(made).clone()
             }
         };
         made.map_err(Error::check)
@@ -76,7 +99,7 @@ impl Library {
     ///
     /// # Errors
     /// One does not.
-    pub fn check(&self, name: &str, text: &str) -> Result<()> {
+    pub(super) fn check(&self, name: &str, text: &str) -> Result<()> {
         self.image(name, text).map(|_| ())
     }
 
@@ -84,9 +107,9 @@ impl Library {
     ///
     /// # Errors
     /// NVRTC does not take it, or the GPU does not.
-    pub fn on_gpu(&self, gpu: &Gpu, name: &str, text: &str) -> Result<<Gpu as Machine>::Kernel> {
+    pub(super) fn on_gpu(&self, gpu: &Gpu, name: &str, text: &str) -> Result<<Gpu as Machine>::Kernel> {
         let cubin = self.image(name, text)?.cubin;
-        let (image, name) = cubin.ok_or_else(|| Error::input("there is no NVRTC to compile kernels by"))?;
+        let Cubin { image, name } = cubin.ok_or_else(|| Error::input("there is no NVRTC to compile kernels by"))?;
         gpu.load(&image)?.kernel(&name)
     }
 
@@ -94,7 +117,7 @@ impl Library {
     ///
     /// # Errors
     /// A compiler does not take it.
-    pub fn emulated(&self, name: &str, text: &str) -> Result<emulate::Kernel> {
+    pub(super) fn emulated(&self, name: &str, text: &str) -> Result<emulate::Kernel> {
         let kernel = self.image(name, text)?.emulated;
         kernel.ok_or_else(|| Error::check(format!("`{name}` is not in what was compiled")))
     }
@@ -111,19 +134,20 @@ fn made(tools: &Tools, texts: &[Source]) -> Result<Vec<Made>> {
 type Compiled<T> = std::result::Result<Option<T>, String>;
 
 /// What NVRTC makes of texts: of each alone where that is kept, as whoever runs it will take it, or else together.
-fn by_nvrtc(tools: &Tools, texts: &[Source]) -> Result<Vec<Compiled<(Arc<[u8]>, String)>>> {
+fn by_nvrtc(tools: &Tools, texts: &[Source]) -> Result<Vec<Compiled<Cubin>>> {
     let Some(arch) = &tools.arch else { return Ok(texts.iter().map(|_| Ok(None)).collect()) };
     if !tools.keeps
         && texts.len() > 1
         && let Ok(image) = faulty(compile_together(texts, arch))?
     {
         let image: Arc<[u8]> = image.into();
-        return Ok((0..texts.len()).map(|number| Ok(Some((Arc::clone(&image), name_among(number))))).collect());
+        let cubin = |number| Cubin { image: Arc::clone(&image), name: name_among(number) };
+        return Ok((0..texts.len()).map(|number| Ok(Some(cubin(number)))).collect());
     }
     // One that does not compile is no reason to know nothing of the others.
     let alone = texts.iter().map(|Source { name, text }| {
         let built = compile_cached(text, &format!("{name}.cu"), arch, Kind::Cubin);
-        faulty(built.map(|built| Some((Arc::from(built.compiled.image), (*name).to_owned()))))
+        faulty(built.map(|built| Some(Cubin { image: built.compiled.image.into(), name: (*name).to_owned() })))
     });
     alone.collect()
 }

@@ -17,6 +17,7 @@ pub mod stencil;
 mod tools;
 
 pub use compare::Mismatch;
+pub use library::Library;
 pub use stencil::{Expected, OfStencil, compare, expect, judge, plan_among, plan_for, verdict};
 pub use tools::Tools;
 
@@ -27,7 +28,6 @@ use crate::driver::{Backend, Driver};
 use crate::emulate::{Emulator, Order, Source};
 use crate::error::{Error, Fault, Result};
 use crate::mesh::program::kernels::Maker;
-use library::Library;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::rc::Rc;
@@ -171,11 +171,24 @@ pub fn verify<S: Subject>(
     tools: &Tools,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<Verdict>> {
+    verify_by(subject, ways, &Library::new(tools), progress)
+}
+
+/// As [`verify`], with kernels that may be known already.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_by<S: Subject>(
+    subject: &S,
+    ways: &[S::Way],
+    library: &Arc<Library>,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<Vec<Verdict>> {
     let planned: Vec<Result<S::Planned>> = ways.par_iter().map(|way| subject.plan(way)).collect();
-    let library = Arc::new(Library::new(tools, planned.iter().flatten().flat_map(|planned| subject.texts(planned)))?);
+    library.add(planned.iter().flatten().flat_map(|planned| subject.texts(planned)))?;
     let judge = |planned: &Result<S::Planned>| {
         let verdict = match planned {
-            Ok(planned) => judged(subject, planned, &library).or_else(Verdict::of_failure),
+            Ok(planned) => judged(subject, planned, library).or_else(Verdict::of_failure),
             Err(error) => match error.fault {
                 Fault::Input | Fault::Call => Ok(Verdict::Refused { reason: error.message.clone() }),
                 Fault::Check | Fault::Machine => Verdict::of_failure(error.clone()),
@@ -185,7 +198,7 @@ pub fn verify<S: Subject>(
         verdict
     };
     // One GPU does one thing at a time.
-    match tools.gpu {
+    match library.tools().gpu {
         Some(_) => planned.iter().map(judge).collect(),
         None => planned.par_iter().map(judge).collect(),
     }

@@ -1,5 +1,6 @@
 //! What compiles kernels, and what they run on.
 
+use super::library::Known;
 use crate::cuda::Gpu;
 use crate::device::Device;
 use crate::emulate::{Compiler, Settings};
@@ -20,6 +21,8 @@ pub struct Tools {
     pub arch: Option<String>,
     /// Whether what was compiled for the emulator is kept for later.
     pub keeps: bool,
+    /// Kernels whose texts were known only when something was computed.
+    pub(super) late: Known,
 }
 
 /// What a cell that is verified comes to: several orders of threads, many of which wait for each other, and kernels that are compiled
@@ -66,7 +69,11 @@ impl Tools {
             Device::Cpu | Device::Emulate | Device::Cuda(_) => Settings::suiting(cells.saturating_mul(AS_MANY)),
         };
         let emulator = compiler.map(|compiler| (compiler, settings));
-        Ok((Self { gpu, others, emulator, arch: nvrtc.is_ok().then_some(arch), keeps: true }, device, nvrtc.err()))
+        Ok((
+            Self { gpu, others, emulator, arch: nvrtc.is_ok().then_some(arch), keeps: true, late: Known::default() },
+            device,
+            nvrtc.err(),
+        ))
     }
 
     /// A GPU alone.

@@ -23,7 +23,7 @@ use stencilc_runtime::mesh::program::{MeshProblem, Request};
 use stencilc_runtime::mesh::{Field, Map, Mesh, Set, ZONE};
 use stencilc_runtime::verify::mesh::{Expected, OverMesh, Way};
 use stencilc_runtime::verify::mesh_parts::OverMeshInParts;
-use stencilc_runtime::verify::{Tools, Verdict, verify};
+use stencilc_runtime::verify::{Library, Tools, Verdict, verify_by};
 use stencilc_runtime::{Data, Result};
 
 /// A program and what it is computed on.
@@ -197,7 +197,9 @@ impl subject::Case for Case {
         let made = ready.iter().map(Ready::subject).collect::<Result<Vec<_>>>()?;
         let (subjects, ways): (Vec<OverMesh>, Vec<Way>) = made.into_iter().unzip();
         let ways: Vec<(usize, Way)> = ways.into_iter().enumerate().collect();
-        let mut verdicts = verify(&Many(subjects.iter().collect()), &ways, tools, &|_| {})?;
+        // Parts have kernels of the whole, too.
+        let library = Library::new(tools);
+        let mut verdicts = verify_by(&Many(subjects.iter().collect()), &ways, &library, &|_| {})?;
         let (mut cut, mut ways_of_parts) = (Vec::new(), Vec::new());
         for (number, Way { renumbered, choices }) in &ways {
             let is_right = matches!(verdicts[*number], Verdict::Equal { .. } | Verdict::Within { .. });
@@ -209,7 +211,7 @@ impl subject::Case for Case {
                 cut.push((number, OverMeshInParts { problem, expected, owners }));
             }
         }
-        let in_parts = verify(&Many(cut.iter().map(|(_, own)| own).collect()), &ways_of_parts, tools, &|_| {})?;
+        let in_parts = verify_by(&Many(cut.iter().map(|(_, own)| own).collect()), &ways_of_parts, &library, &|_| {})?;
         for ((number, own), verdict) in cut.iter().zip(in_parts) {
             // What computes the whole computes parts of it.
             verdicts[**number] = match verdict {

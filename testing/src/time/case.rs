@@ -19,7 +19,7 @@ use stencilc_runtime::program::ProgramProblem;
 use stencilc_runtime::program::plan::{PlanKind, ProgramPlan, usual_shape};
 use stencilc_runtime::verify::parts::InParts;
 use stencilc_runtime::verify::program::Reference;
-use stencilc_runtime::verify::{Tools, Verdict, verify};
+use stencilc_runtime::verify::{Library, Tools, Verdict, verify_by};
 use stencilc_runtime::{Data, Result, moving};
 
 /// A program and what it is computed on.
@@ -286,7 +286,10 @@ impl subject::Case for Case {
 
     fn compare(ready: &[Ready], tools: &Tools) -> Result<Vec<Verdict>> {
         let ways: Vec<_> = ready.iter().map(|own| own.case.plan.clone()).enumerate().collect();
-        let mut verdicts = verify(&Many(ready.iter().map(|own| &own.reference).collect()), &ways, tools, &|_| {})?;
+        // Parts have kernels of the whole, too.
+        let library = Library::new(tools);
+        let mut verdicts =
+            verify_by(&Many(ready.iter().map(|own| &own.reference).collect()), &ways, &library, &|_| {})?;
         for ((_, plan), verdict) in ways.iter().zip(&mut verdicts) {
             // Some ways are there for every program.
             if let Verdict::Refused { reason } = verdict
@@ -309,7 +312,7 @@ impl subject::Case for Case {
             .collect();
         let ways: Vec<_> =
             cut.iter().enumerate().map(|(way, (number, _))| (way, ready[*number].case.plan.clone())).collect();
-        let in_parts = verify(&Many(cut.iter().map(|(_, own)| own).collect()), &ways, tools, &|_| {})?;
+        let in_parts = verify_by(&Many(cut.iter().map(|(_, own)| own).collect()), &ways, &library, &|_| {})?;
         for ((number, _), verdict) in cut.iter().zip(in_parts) {
             // Fused, it may look further than a part has rows.
             if !matches!(verdict, Verdict::Equal { .. } | Verdict::Refused { .. }) {
