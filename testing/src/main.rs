@@ -39,7 +39,7 @@ struct Args {
     /// Processes at once; as many as there are processors unless told otherwise.
     #[arg(long)]
     jobs: Option<usize>,
-    /// Begin nothing new after so many minutes.
+    /// Begin nothing new after so many minutes. What has not ended half a minute later is given up, and said.
     #[arg(long)]
     minutes: Option<f64>,
     /// Where programs that fail are written.
@@ -80,6 +80,8 @@ struct Summary {
     tally: Tally,
     /// Processes that a kernel took down with it.
     crashes: u64,
+    /// Programs that were begun, and given up when the time was over.
+    given_up: u64,
     /// Seconds from beginning to end.
     wall: f64,
     /// The seed to go on with.
@@ -120,7 +122,7 @@ fn work(args: &Args) -> Result<ExitCode> {
 
 /// A process that works.
 struct Worker {
-    child: Child,
+    child: Arc<Mutex<Child>>,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
 }
@@ -141,7 +143,7 @@ impl Worker {
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Error::check("a process without input or output"));
         };
-        Ok(Worker { child, to, from: BufReader::new(from) })
+        Ok(Worker { child: Arc::new(Mutex::new(child)), to, from: BufReader::new(from) })
     }
 
     /// The tally of some seeds; nothing if the process ended over it.
@@ -153,10 +155,10 @@ impl Worker {
     }
 
     fn stop(self) {
-        let Worker { mut child, to, from } = self;
+        let Worker { child, to, from } = self;
         drop((to, from));
         // It has nothing left to read, and ends; how it did says no more than its answers.
-        let _ = child.wait();
+        let _ = child.lock().unwrap_or_else(PoisonError::into_inner).wait();
     }
 }
 
@@ -170,41 +172,72 @@ fn memory_is_executable() -> bool {
     })
 }
 
-/// What processes are at work on, and since when.
+/// What a process is at work on.
+struct Work {
+    child: Arc<Mutex<Child>>,
+    seeds: Range<u64>,
+    since: Instant,
+}
+
+/// What processes are at work on.
 #[derive(Default)]
 struct Busy {
-    by_job: Mutex<BTreeMap<usize, (Range<u64>, Instant)>>,
+    by_job: Mutex<BTreeMap<usize, Work>>,
     is_over: AtomicBool,
+    /// Whether what is still at work is given up.
+    is_late: AtomicBool,
 }
 
 impl Busy {
     /// How long a batch may take before it is told.
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    fn at_work(&self) -> MutexGuard<'_, BTreeMap<usize, (Range<u64>, Instant)>> {
+    /// How long what was begun in time may take when the time is over.
+    const GRACE: Duration = Duration::from_secs(30);
+
+    fn at_work(&self) -> MutexGuard<'_, BTreeMap<usize, Work>> {
         self.by_job.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn begin(&self, job: usize, seeds: &Range<u64>) {
-        self.at_work().insert(job, (seeds.clone(), Instant::now()));
+    fn begin(&self, job: usize, worker: &Worker, seeds: &Range<u64>) {
+        let work = Work { child: Arc::clone(&worker.child), seeds: seeds.clone(), since: Instant::now() };
+        self.at_work().insert(job, work);
+        // It may have been given up between.
+        self.give_up_if_late();
     }
 
     fn end(&self, job: usize) {
         self.at_work().remove(&job);
     }
 
-    /// Tells of batches that take long, each minute of each, until all is over.
-    fn watch(&self, bar: &ProgressBar) {
+    fn give_up_if_late(&self) {
+        if self.is_late.load(Ordering::Relaxed) {
+            for Work { child, .. } in self.at_work().values() {
+                // One that has ended cannot be killed, and need not.
+                let _ = child.lock().unwrap_or_else(PoisonError::into_inner).kill();
+            }
+        }
+    }
+
+    /// Tells of batches that take long, each minute of each, until all is over or late.
+    fn watch(&self, bar: &ProgressBar, deadline: Option<Instant>) {
         let mut told = BTreeMap::new();
+        let say = |text: String| bar.suspend(|| eprintln!("note: {text}"));
         while !self.is_over.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(100));
-            for (seeds, since) in self.at_work().values() {
+            for Work { seeds, since, .. } in self.at_work().values() {
                 let minutes = since.elapsed().as_secs() / Self::PATIENCE.as_secs();
                 if minutes > 0 && told.insert(seeds.start, minutes) != Some(minutes) {
-                    bar.suspend(|| {
-                        eprintln!("note: {minutes} min over the seeds {} to {}", seeds.start, seeds.end - 1)
-                    });
+                    say(format!("{minutes} min over the seeds {} to {}", seeds.start, seeds.end - 1));
                 }
+            }
+            if deadline.is_some_and(|deadline| Instant::now() > deadline + Self::GRACE)
+                && !self.is_late.swap(true, Ordering::Relaxed)
+            {
+                for Work { seeds, .. } in self.at_work().values() {
+                    say(format!("given up: the seeds {} to {}", seeds.start, seeds.end - 1));
+                }
+                self.give_up_if_late();
             }
         }
     }
@@ -216,7 +249,7 @@ fn lead(args: &Args) -> Result<ExitCode> {
     let start = Instant::now();
     let deadline = args.minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes.max(0.0)));
     let end = args.seed.saturating_add(args.programs);
-    let (next, crashes) = (AtomicU64::new(args.seed), AtomicU64::new(0));
+    let [next, crashes, given_up] = [args.seed, 0, 0].map(AtomicU64::new);
     let total = Mutex::new(Tally::default());
     let bar = ProgressBar::new(args.programs);
     if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len}, {per_sec}, {eta} left{msg}") {
@@ -243,23 +276,28 @@ fn lead(args: &Args) -> Result<ExitCode> {
     };
     let busy = Busy::default();
     std::thread::scope(|scope| {
-        scope.spawn(|| busy.watch(&bar));
+        scope.spawn(|| busy.watch(&bar, deadline));
         let threads: Vec<_> = (0..jobs)
             .map(|job| {
-                let (busy, take, add, crashes) = (&busy, &take, &add, &crashes);
+                let (busy, take, add, crashes, given_up) = (&busy, &take, &add, &crashes, &given_up);
                 scope.spawn(move || -> Result<()> {
                     let mut worker = Worker::start(args)?;
                     while let Some(seeds) = take() {
-                        busy.begin(job, &seeds);
-                        if let Some(tally) = worker.ask(&seeds) {
+                        busy.begin(job, &worker, &seeds);
+                        let answer = worker.ask(&seeds);
+                        busy.end(job);
+                        if let Some(tally) = answer {
                             add(tally)?;
                             continue;
+                        }
+                        if busy.is_late.load(Ordering::Relaxed) {
+                            given_up.fetch_add(seeds.end - seeds.start, Ordering::Relaxed);
+                            break;
                         }
                         crashes.fetch_add(1, Ordering::Relaxed);
                         worker.stop();
                         worker = one_by_one(args, seeds, add)?;
                     }
-                    busy.end(job);
                     worker.stop();
                     Ok(())
                 })
@@ -275,8 +313,8 @@ fn lead(args: &Args) -> Result<ExitCode> {
     bar.finish_and_clear();
     let tally = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     let failed = tally.failures > 0;
-    let (crashes, next_seed) = (crashes.into_inner(), next.into_inner());
-    let summary = Summary { tally, crashes, wall: start.elapsed().as_secs_f64(), next_seed };
+    let [crashes, given_up, next_seed] = [crashes, given_up, next].map(AtomicU64::into_inner);
+    let summary = Summary { tally, crashes, given_up, wall: start.elapsed().as_secs_f64(), next_seed };
     let text = serde_json::to_string_pretty(&summary).map_err(|error| Error::check(error.to_string()))?;
     println!("{text}");
     Ok(if failed { ExitCode::from(3) } else { ExitCode::SUCCESS })

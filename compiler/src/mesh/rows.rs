@@ -69,7 +69,7 @@ impl Places {
         walk: impl FnOnce(&mut Writer<'a>, ValueId, ValueId),
     ) {
         match &self.walked {
-            Walked::Row(width) => writer.unrolled("place", (0, *width), |writer, place| {
+            Walked::Row(width) => writer.unrolled_if_short("place", *width, |writer, place| {
                 let here = here(writer, place);
                 writer.when(self.is_taken(here), |writer| walk(writer, place, here));
             }),

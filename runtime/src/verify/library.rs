@@ -36,7 +36,7 @@ type Made = std::result::Result<Image, String>;
 
 /// What is known, by the name of the kernel and the text.
 #[derive(Clone, Default)]
-pub(super) struct Known(Arc<Mutex<BTreeMap<(String, String), Made>>>);
+pub struct Known(Arc<Mutex<BTreeMap<(String, String), Made>>>);
 
 impl Known {
     fn locked(&self) -> MutexGuard<'_, BTreeMap<(String, String), Made>> {

@@ -22,7 +22,7 @@ pub struct Tools {
     /// Whether what was compiled for the emulator is kept for later.
     pub keeps: bool,
     /// Kernels whose texts were known only when something was computed.
-    pub(super) late: Known,
+    pub late: Known,
 }
 
 /// What a cell that is verified comes to: several orders of threads, many of which wait for each other, and kernels that are compiled

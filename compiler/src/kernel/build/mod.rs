@@ -227,6 +227,11 @@ impl Builder {
         self.kernel.blocks = blocks;
     }
 
+    /// How many values there are so far.
+    pub fn value_count(&self) -> usize {
+        self.kernel.values.len()
+    }
+
     /// The type of a value.
     pub fn kind(&self, value: ValueId) -> Type {
         self.kernel.values[value].kind
