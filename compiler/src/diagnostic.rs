@@ -318,18 +318,36 @@ pub fn guess<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> O
         4..=5 => 2,
         _ => 3,
     };
-    candidates
-        .into_iter()
-        .filter(|candidate| candidate.len() <= 4 * 64 && candidate.chars().count().abs_diff(length) <= tolerance)
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let near = candidates
+        .iter()
+        .copied()
+        .filter(|own| own.len() <= 4 * 64 && own.chars().count().abs_diff(length) <= tolerance);
+    let near = near
         .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
         .filter(|&(distance, candidate)| distance <= tolerance && distance < candidate.chars().count())
-        .min_by_key(|&(distance, _)| distance)
-        .map(|(_, candidate)| candidate)
+        .min_by_key(|&(distance, _)| distance);
+    if let Some((_, candidate)) = near {
+        return Some(candidate);
+    }
+    // `exner` for `exner_pr`: the only one that begins so, and goes on with another word.
+    let mut longer = candidates.into_iter().filter(|own| {
+        own.to_lowercase().strip_prefix(&lower).is_some_and(|rest| length > 1 && rest.starts_with(['_', '-', '.']))
+    });
+    longer.next().filter(|_| longer.next().is_none())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_are_cut_short_are_guessed_where_one_goes_on() {
+        assert_eq!(guess("exner", ["exner_pr", "rho", "exners"]), Some("exners"));
+        assert_eq!(guess("exner", ["exner_pr", "rho"]), Some("exner_pr"));
+        assert_eq!(guess("exner", ["exner_pr", "exner_now"]), None);
+        assert_eq!(guess("e", ["e_pr", "rho"]), None);
+    }
 
     #[test]
     fn guesses_are_close_or_absent() {

@@ -25,7 +25,7 @@ stencil shift over sphere.cell { in a; out b; b = a[k-1] }
 stencil blend over sphere.cell { in a; inc b; b += a[k-1] }
 program p over sphere {
     inout a on cell
-    out b, c, d, f on cell
+    out b, c, d, f, g on cell
     b = copy(a)
     c = copy(b)
     repeat 2 { b = shift(b) }
@@ -34,11 +34,14 @@ program p over sphere {
     d = copy(a)
     d = blend(e, d)
     repeat 2 { f = blend(a) }
+    let h = copy(a)
+    h = shift(h)
+    g = copy(h)
     a = shift(a)
 }
 ";
 
-/// What is computed there, and `let`s, have no old values; what is declared keeps them.
+/// What a `let` makes has no old values; what is declared keeps them, and so does what is given others.
 #[test]
 fn levels_that_are_not_computed_keep_what_was_there() {
     let mesh = icosahedral(Division { root: 1, bisections: 0 }, 1.0).unwrap();
@@ -73,6 +76,7 @@ fn levels_that_are_not_computed_keep_what_was_there() {
     assert_eq!(results["a"], [0.0, 0.0, 1.0, 2.0]);
     assert_eq!(results["b"], [0.0, 0.0, 0.0, 1.0]);
     assert!(results["c"][0].is_nan() && results["c"][1..] == [0.0, 1.0, 2.0]);
+    assert_eq!(results["g"], [0.0, 0.0, 1.0, 2.0]);
     // Time and again from 0, on all levels.
     assert_eq!(results["f"], [0.0, 0.0, 1.0, 2.0]);
     // NaN below is not looked at by the last level alone.

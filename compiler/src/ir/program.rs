@@ -280,6 +280,20 @@ impl Call {
 }
 
 impl Program {
+    /// Whether a variable that is not declared gets its first values from a call: by the `let` that names it.
+    pub fn begins(&self, variable: VariableId, call: &Call) -> bool {
+        /// The span of the first call that writes a variable; nothing inside if something else gives it values before.
+        fn first(actions: &[Action], variable: VariableId) -> Option<Option<Span>> {
+            actions.iter().find_map(|action| match action {
+                Action::Call(own) => own.writes().any(|id| id == variable).then_some(Some(own.span)),
+                Action::Rename(own) => (own.to == variable).then_some(None),
+                Action::Number(own) => (own.to == variable).then_some(None),
+                Action::Repeat(own) => first(&own.actions, variable),
+            })
+        }
+        first(&self.actions, variable) == Some(Some(call.span))
+    }
+
     /// The declared variable called `name`.
     pub fn declared(&self, name: &str) -> Option<VariableId> {
         self.variables.iter().find(|(_, own)| own.role.is_some() && own.name == name).map(|(id, _)| id)

@@ -115,9 +115,12 @@ impl<'a> Lowering<'a> {
             Some(offset) => found
                 .label(format!("if a neighbour is meant, write `{name}{offset}`"))
                 .help("an offset stands in square brackets; an axis that is not named has offset 0"),
-            None => found
-                .label("cannot be called")
-                .help(format!("a neighbour is written `{name}[i-1]`, a product `{name} * (...)`")),
+            None => {
+                let neighbour = if self.is_over_mesh() { "cells.0" } else { "i-1" };
+                found
+                    .label("cannot be called")
+                    .help(format!("a neighbour is written `{name}[{neighbour}]`, a product `{name} * (...)`"))
+            }
         })
     }
 

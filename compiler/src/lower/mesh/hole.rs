@@ -3,7 +3,7 @@
 use crate::ast::{Argument, Expr, ExprId, Infix, Name, Prefix};
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::mesh::Missing;
-use crate::ir::{Kind, MapId, Node, NodeId, Param, Path};
+use crate::ir::{Kind, MapId, Node, NodeId, Param, Path, Relation};
 use crate::lower::value::Nodes;
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
@@ -149,7 +149,24 @@ impl<'a> Lowering<'a> {
         for (beginning, map) in self.doubtful(path, Missing::Value).into_iter().rev() {
             let kind = self.kind(value)?;
             let instead = self.hole_value(map)?;
-            let instead = self.convert(instead, kind, span, "value")?;
+            let instead = match (self.kind(instead)?, kind) {
+                // Where numbers are 0, truths are false.
+                (number @ (Kind::Int | Kind::Real), Kind::Bool) => {
+                    let zero = if number == Kind::Int { Node::Int(0) } else { Node::Real(0.0) };
+                    let zero = self.node(zero, number, span)?;
+                    self.node(Node::Compare(Relation::Ne, instead, zero), Kind::Bool, span)?
+                }
+                (Kind::Bool, Kind::Int | Kind::Real) => {
+                    let found = wrong(
+                        span,
+                        "a number is read here, and where there is no neighbour, a truth value",
+                        kind.name(),
+                    );
+                    return self
+                        .report(found.help("declare the map as `missing value(0)`: of a truth value that is false"));
+                }
+                _ => self.convert(instead, kind, span, "missing value")?,
+            };
             let condition = self.node(Node::Present { path: beginning }, Kind::Bool, span)?;
             value = self.node(Node::Choose { condition, yes: value, no: instead }, kind, span)?;
         }

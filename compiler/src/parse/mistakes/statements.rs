@@ -36,7 +36,7 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
     }
     // `x = ...` is an assignment even where `x` is a word of another language.
     if stop.is_assigned() {
-        return None;
+        return parted(stop);
     }
     if stop.item == Some("test") {
         return stop.known("test").or_else(|| stop.known("words")).or_else(|| parted(stop));
@@ -84,13 +84,20 @@ fn open_test(stop: &Stop) -> Option<Diagnostic> {
 /// Words after a closing brace that are no statement.
 const ELSEWHERE: &[&str] = &["else", "elif", "elseif", "elsif", "stencil", "program", "mesh", "test"];
 
-/// A second statement on the line of one that ended with a bracket, as in `s { a = 1 } expect b == 1`.
+/// A second statement on the line of one that ended with a bracket, as in `s { a = 1 } expect b == 1`, or one that is assigned.
 pub fn parted(stop: &Stop) -> Option<Diagnostic> {
     let is_after_block = stop.at_start() && stop.line().trim_end().ends_with('}');
     let is_after_grid = stop.item == Some("test") && stop.first == "grid" && stop.line().trim_end().ends_with(')');
     let begins = stop.found.starts_with(is_word) && !ELSEWHERE.contains(&stop.found);
     let in_block = stop.bracket.is_some_and(|(bracket, _)| bracket == '{');
-    if begins && in_block && (is_after_block || is_after_grid) { stop.known("parted") } else { None }
+    let follows = stop.rest[stop.found.len()..].trim_start();
+    // What is assigned is no operand of what stands before it.
+    let is_assigned = follows.starts_with('=') && !follows.starts_with("==");
+    let is_named = ["let", "const"].contains(&stop.first) && stop.statement.contains('=');
+    let has_assigned = stop.is_assigned() || is_named;
+    let is_after_whole = has_assigned && stop.last().is_some_and(|last| is_word(last) || ")]}".contains(last));
+    let is_second = is_after_block || is_after_grid || (is_assigned && is_after_whole);
+    if begins && in_block && is_second { stop.known("parted") } else { None }
 }
 
 /// What stands in no braces.

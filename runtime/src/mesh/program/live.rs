@@ -59,11 +59,13 @@ pub(crate) fn steps(program: &Program) -> Vec<Step> {
     backwards(program, &program.actions, &mut live)
 }
 
-/// The declared variables whose old values may stay on some levels, where a call writes them.
+/// The variables whose old values may stay on some levels or in some zones, where a call writes them: what is declared has some, and so has
+/// what was written before.
 pub(super) fn kept<'a>(program: &'a Program, call: &'a Call) -> impl Iterator<Item = VariableId> {
     // A chain computes all levels.
     let is_kept = program.stencils.get(call.stencil).is_some_and(|own| leaves_levels(own) || own.zones.is_some());
-    call.writes().filter(move |id| is_kept && program.variables[*id].role.is_some())
+    let has_old = |id| program.variables[id].role.is_some() || !program.begins(id, call);
+    call.writes().filter(move |&id| is_kept && has_old(id))
 }
 
 /// The same steps, with calls that one kernel can compute as chains. Stencils are prepared.

@@ -24,7 +24,7 @@ fn done(
 ) -> Option<()> {
     for action in actions {
         match action {
-            Action::Call { stencil, inputs, sums, params, targets, place, .. } => {
+            Action::Call { stencil, inputs, sums, params, targets, fresh, place } => {
                 let own = &program.stencils[*stencil];
                 let inputs: Vec<Vec<f64>> = inputs.iter().map(|n| arrays[n].clone()).collect();
                 let params: Vec<f64> = params.iter().map(|value| number(program, round, value, arrays)).collect();
@@ -51,13 +51,10 @@ fn done(
                         written.next();
                         Vec::new()
                     }
-                    // On levels that are not computed, what is declared stays.
+                    // What is not computed stays, but for what is new.
                     Write::Out(_) => {
-                        let declared = written.next().filter(|target| program.variables[**target].role.is_some());
-                        declared
-                            .and_then(|target| arrays.get(target))
-                            .cloned()
-                            .unwrap_or_else(|| evaluation.fresh(write))
+                        let old = written.next().filter(|_| !fresh);
+                        old.and_then(|target| arrays.get(target)).cloned().unwrap_or_else(|| evaluation.fresh(write))
                     }
                 });
                 let before = before.collect();
