@@ -27,9 +27,7 @@ run.plot("t", "way.png")
 found = run.finish()["t"]
 again = heat.resume("way.npz", steps=30).finish()["t"]
 assert np.array_equal(found, again)
-print(run.rank, run.ranks, float(found.sum()))
-if run.rank == 0:
-    np.save("found.npy", found)
+np.save(f"found_{run.rank}_of_{run.ranks}.npy", found)
 """
 
 
@@ -50,9 +48,8 @@ def test_processes_leave_the_bits_of_one(tmp_path: pathlib.Path, device: str, co
     done = mpirun(count, tmp_path, "heat.py", device)
     assert done.returncode == 0, done.stderr
     expected = stencilc.load("heat").programs["heat_walls"].using(device="cpu").start(t=t, wall=20, steps=30).finish()["t"]
-    np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), expected)
-    lines = sorted(done.stdout.splitlines())
-    assert lines == [f"{rank} {count} {float(expected.sum())}" for rank in range(count)]
+    for rank in range(count):
+        np.testing.assert_array_equal(np.load(tmp_path / f"found_{rank}_of_{count}.npy"), expected)
     assert (tmp_path / "way.png").stat().st_size > 100
 
 
