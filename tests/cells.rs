@@ -145,8 +145,8 @@ fn every_kernel_equals_the_interpreter() {
                 };
                 // In all every variant comes up many times.
                 let turn = at + 3 * grid + usize::from(precision == Precision::F32);
-                let equal = crate::common::check_variants(&problem, |number| number % 13 == turn % 13);
-                assert!(equal > 5, "{} on {}: {equal}", stencil.name, adjacency.name.as_told());
+                let equal = crate::common::check_variants(&problem, |number| number % 7 == turn % 7);
+                assert!(equal > 10, "{} on {}: {equal}", stencil.name, adjacency.name.as_told());
             }
         }
     });

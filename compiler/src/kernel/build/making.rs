@@ -5,7 +5,7 @@ use super::{BlockKey, Builder};
 use crate::kernel::{Step, Unroll, ValueId};
 
 /// The most values that turns of a loop compute, all together, if they all stand there. NVRTC takes 84 s for a gather of 8 turns of
-/// 4,000 values each, and 10 s for one turn that is repeated. What users write has some hundred.
+/// 4,000 values each, and 10 s for one turn that is repeated.
 const MOST_UNROLLED: usize = 8000;
 
 /// Makes a kernel.

@@ -89,7 +89,7 @@ impl<'a> Lowering<'a> {
         {
             let found = found.label("expected a map and a slot, or a level");
             return self.report(found.help(format!(
-                "`a[cells.0, k + {name}]` reads as many levels further as the whole number `{name}` of the cell says, and `a[cells.0, level {name}]` that level; `{name}[cells.0]` is the neighbour's"
+                "`a[cells.0, k + {name}]` reads as many levels further as the whole number `{name}` of the element says, and `a[cells.0, level {name}]` that level; `{name}[cells.0]` is the neighbour's"
             )));
         }
         self.report(found.label("expected a map and a slot, as in `cells.0`, or `k` plus or minus a whole constant"))
