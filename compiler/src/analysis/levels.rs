@@ -496,8 +496,9 @@ pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Va
         let leaving = leaving(stencil, &known, nk);
         Err(Refusal::new(format!("stencil `{}` {what} {nk} levels: {leaving}", stencil.told())).help(help))
     };
+    let said = bounds::within(&known, GridAxis::K, candidates(stencil, 0..nk));
     let (Some(&first), Some(&last)) = (levels.first(), levels.last()) else {
-        if bounds::within(&known, GridAxis::K, candidates(stencil, 0..nk)).is_empty() {
+        if said.is_empty() {
             let help = match &stencil.part {
                 None => "levels are counted from 0: look at its `levels`, and at the parameters in them",
                 Some(_) => "levels are counted from 0: look at those of the call, and at `levels` in the stencil",
@@ -519,6 +520,12 @@ pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Va
             stencil.told()
         ))
         .help("every level between the first and the last must be computable: guard the reads on the levels between"));
+    }
+    // Who says which levels means all of them.
+    if stencil.says(GridAxis::K) && levels.len() < said.len() {
+        let text = format!("says that it computes the levels {said:?}, and can compute {first}..{} of", last + 1);
+        let help = "say fewer levels, give a grid with more, or guard the read, as in `if k > 0 { a[k-1] } else { a }`";
+        return refused(&text, help);
     }
     check_said(stencil, (&known, true), first..last + 1, There::default())?;
     Ok(first..last + 1)

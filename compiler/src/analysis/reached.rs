@@ -3,8 +3,10 @@
 //! The rules are those of [`super::levels`]. Levels on which the same is reached form a [`Class`]: all that depends on the
 //! level alone (which reads count, what an evaluation costs) is asked once a class, however many levels a grid has.
 
-use super::levels::Known;
+use super::bounds::within;
+use super::levels::{Known, candidates};
 use super::runs::runs;
+use crate::ir::program::GridAxis;
 use crate::ir::scalar::Value;
 use crate::ir::{Body, DefId, FieldId, Handle, Kind, Levels, Node, Stencil};
 use crate::ir::{known_defs, known_nodes};
@@ -54,9 +56,14 @@ pub struct LevelRead {
 
 /// The levels of a grid by what they evaluate, in the order of their first levels.
 pub fn classes(stencil: &Stencil, known: &Known, nk: usize) -> Vec<Class> {
+    classes_of(stencil, known, 0..nk)
+}
+
+/// The same of some levels.
+pub fn classes_of(stencil: &Stencil, known: &Known, levels: Range<usize>) -> Vec<Class> {
     let mut classes: Vec<Class> = Vec::new();
     let mut numbers: HashMap<Reached, usize> = HashMap::new();
-    for run in runs(known, 0..nk, None) {
+    for run in runs(known, levels, None) {
         let reached = reached(stencil, known, run.start);
         let number = *numbers.entry(reached).or_insert_with_key(|reached| {
             classes.push(Class { levels: Vec::new(), reached: reached.clone() });
@@ -70,10 +77,10 @@ pub fn classes(stencil: &Stencil, known: &Known, nk: usize) -> Vec<Class> {
     classes
 }
 
-/// The reads that leave a grid of `nk` levels, and on which of them, in the order of classes.
+/// The reads that leave a grid of `nk` levels, and on which of those that are to be computed, in the order of classes.
 pub fn outside(stencil: &Stencil, known: &Known, nk: usize) -> Vec<(LevelRead, Vec<usize>)> {
     let mut outside = Vec::new();
-    for class in classes(stencil, known, nk) {
+    for class in classes_of(stencil, known, within(known, GridAxis::K, candidates(stencil, 0..nk))) {
         for read in class.level_reads(stencil) {
             let count = stencil.fields[read.field].place.levels.count(nk) as i64;
             let is_outside = |&level: &usize| !(0..count).contains(&(level as i64 + i64::from(read.shift)));

@@ -247,6 +247,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
         let goes_on = said.iter().any(|own| own.axis == GridAxis::K)
             && written.try_fold(true, |all, (_, own)| Ok::<_, String>(all && place(own, nk)?.1 == Some(nk + 1)))?;
         let mut wanted = [ni, nj, nk + usize::from(goes_on)].map(|count| 0..count as i64);
+        let says_levels = said.iter().any(|own| own.axis == GridAxis::K);
         for own in said {
             let first = self.place(own.first)?;
             let end = own.end.map_or(Ok(first + 1), |end| self.place(end))?;
@@ -258,7 +259,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
             }
             *all = first..end;
         }
-        let Some(region) = self.region(&assigned, wanted)? else { return Ok((reach, Evaluated::Nothing)) };
+        let Some(region) = self.region(&assigned, wanted, says_levels)? else { return Ok((reach, Evaluated::Nothing)) };
         let mut outputs = self.given.outputs.clone();
         for (name, value) in &assigned {
             let (_, declared) = fields.iter().find(|(own, _)| own == name).ok_or("an output that is not declared")?;
@@ -275,12 +276,22 @@ impl<'a, R: Real> Evaluator<'a, R> {
     }
 
     /// The cells where all outputs can be computed.
-    fn region(&self, assigned: &[(&str, Value<R>)], wanted: [Range<i64>; 3]) -> Result<Option<Region>> {
+    fn region(
+        &self,
+        assigned: &[(&str, Value<R>)],
+        wanted: [Range<i64>; 3],
+        says_levels: bool,
+    ) -> Result<Option<Region>> {
         let Grid { ni, nj, .. } = self.domain.grid;
         let (columns, levels) = everywhere(assigned.iter().map(|(_, value)| value));
         let [across, down, up] = wanted.map(|own| own.start as usize..own.end as usize);
+        let wanted = up.len();
         let levels: Vec<usize> =
             up.filter(|&level| levels.as_ref().is_none_or(|levels| levels[level + self.domain.margin[2]])).collect();
+        // Who says which levels means all of them.
+        if says_levels && levels.len() < wanted {
+            return Ok(None);
+        }
         let inside = |j: usize, i: usize| {
             columns.as_ref().is_none_or(|columns| columns[self.domain.index(i, j, 0) % self.domain.columns()])
         };

@@ -153,7 +153,9 @@ impl<'a> Evaluation<'a> {
         let within = |level: &i64, range: &Option<Range<i64>>| range.as_ref().is_none_or(|own| own.contains(level));
         let is_wanted = |level: &i64| within(level, &said) && within(level, &self.levels);
         let computed: Vec<i64> = (first.max(0)..end.min(last)).filter(is_wanted).collect();
-        if computed.is_empty() {
+        // Who says which levels means all of them.
+        let is_short = is_said && computed.len() < (0..last).filter(is_wanted).count();
+        if computed.is_empty() || is_short {
             return None;
         }
         let zones = || [self.stencil.zones, self.zones].into_iter().flatten();
