@@ -143,15 +143,22 @@ fn computed(explained: &Explanation) -> String {
         text.push_str(&format!("  of these levels alone: `{}`, line {}\n", said.text, said.line));
     }
     if explained.levels.left_out.is_empty() {
-        text.push_str("  every level: no read that counts leaves the grid\n");
+        let which = if explained.levels.said.is_some() { "each of them" } else { "every level" };
+        text.push_str(&format!("  {which}: no read that counts leaves the grid\n"));
     }
     for left in explained.levels.left_out.iter().take(SHOWN) {
         let levels = match left.levels.as_slice() {
-            [run] if run.len() == 1 => format!("level {} is", run.start),
-            runs => format!("levels {} are", listed(runs)),
+            [run] if run.len() == 1 => format!("level {}", run.start),
+            runs => format!("levels {}", listed(runs)),
+        };
+        // Where they are said, it is an error.
+        let verb = match (&explained.levels.said, left.levels.as_slice()) {
+            (Some(_), _) => "cannot be computed",
+            (None, [run]) if run.len() == 1 => "is left out",
+            (None, _) => "are left out",
         };
         let read = shifted(&left.field, left.shift);
-        text.push_str(&format!("  {levels} left out: `{read}`, {}, would leave the grid\n", lines(&left.lines)));
+        text.push_str(&format!("  {levels} {verb}: `{read}`, {}, would leave the grid\n", lines(&left.lines)));
         for guard in left.guards.iter().take(3) {
             let verb = if guard.holds { "holds" } else { "is false" };
             text.push_str(&format!("    its guard `{}`, {}, {verb} there\n", guard.text, lines(&guard.lines)));

@@ -63,6 +63,68 @@ end program
     assert!(!output.status.success() && error.contains("hdiff: `res` has 2 cells along k, and `phi` has 3"), "{error}");
 }
 
+/// What a stencil says that it computes is not on every grid there: a launcher for any grid says so.
+const PARTS: &str = "\
+stencil parts {
+    in a; out b
+    param last: int = 4
+    i 1..last; j 2; levels 1..last - 1
+    b = a[i-1] + a[j+1] + a[k-1] + (if k + 1 < nk { a[k+1] } else { 0 })
+}
+stencil too_low { in a; out b; levels 0..nk - 1; b = a[k-1] }
+stencil too_wide { in a; out b; i 1..ni; b = a[i-1] + a[i+1] }
+";
+
+#[test]
+fn less_than_is_said_is_told() {
+    if !is_there("gfortran", "gfortran") {
+        return;
+    }
+    let folder = Folder::new();
+    fs::write(folder.path("parts.stn"), PARTS).unwrap();
+    let refused = "nothing can be computed: the grid has too few columns or levels, or fewer than the stencil says";
+    let of_parts: &[(&str, bool)] = &[
+        ("a, b, 4", true),
+        ("a, b, 5", false),
+        ("a, b, 12", false),
+        ("a(:, :3, :), b(:, :3, :), 3", false),
+        ("a(:, :, :2), b(:, :, :2), 4", false),
+        ("a(:4, :, :), b(:4, :, :), 4", true),
+        ("a(:3, :, :), b(:3, :, :), 4", false),
+    ];
+    for (stencil, calls) in
+        [("parts", of_parts), ("too_low", &[("a, b", false)][..]), ("too_wide", &[("a, b", false)][..])]
+    {
+        folder.done(&format!("build parts.stn --stencil {stencil} --fortran --host -o {stencil}"));
+        let made = folder.path(stencil);
+        compile_module(&made, stencil, &[]);
+        let called: String = (calls.iter())
+            .map(|(call, _)| {
+                format!("  call {stencil}({call}, ierr=ierr, message=message)\n  print '(a)', trim(message)\n")
+            })
+            .collect();
+        let main = format!(
+            "program caller
+  use, intrinsic :: iso_c_binding
+  use {stencil}_stencil
+  implicit none
+  real(c_double) :: a(9, 5, 3), b(9, 5, 3)
+  character(len=200) :: message
+  integer :: ierr
+  a = 1; b = 0
+{called}end program
+"
+        );
+        fs::write(made.join("caller.f90"), main).unwrap();
+        link(&made, stencil, "caller.f90", &[]);
+        let said: Vec<String> = text(&output(&made, "./caller", &[]).stdout).lines().map(str::to_owned).collect();
+        assert_eq!(said.len(), calls.len(), "{said:?}");
+        for ((call, is_right), said) in calls.iter().zip(&said) {
+            assert!(if *is_right { said.is_empty() } else { said.starts_with(refused) }, "{call}: {said}");
+        }
+    }
+}
+
 #[test]
 fn what_sweeps_were_built_for_is_looked_at() {
     if !is_there("gfortran", "gfortran") {

@@ -5,7 +5,7 @@ use std::fs;
 
 const GRID: &str = "\
 /// What is not at an edge, but for the first rows.
-stencil inner { in a; out b; param wide: int = 2; i wide..ni - wide; j 3..nj; b = a[i-1] + a[j+1] }
+stencil inner { in a; out b; param wide: int = 2; i wide..ni - wide; j 3..nj - 1; b = a[i-1] + a[j+1] }
 stencil row { inout a; j nj - 1; level 0; a = a + 1 }
 stencil beside { in a; out b; b = 0.5 * (a[i-1] + a[i+1]) + k }
 stencil total { in a; out b; sweep k up { b = if k == 0 { a } else { b[k-1] + a } } }
@@ -82,6 +82,50 @@ fn every_kernel_computes_the_part_that_is_said() {
     folder.done("run own.stn --program walls --grid 17x12x4 --draw --device cpu --gpus 3 --out b=three.npy");
     let [one, three] = ["one.npy", "three.npy"].map(|name| fs::read(folder.path(name)).unwrap());
     assert_eq!(one, three);
+}
+
+/// What is said is computed whole, or not at all.
+#[test]
+fn less_than_is_said_is_refused() {
+    let folder = Folder::new();
+    let own = "\
+stencil below { in a; out b; levels 0..nk; b = a[k-1] }
+stencil above { in a; out b on (i, j, k+1); param low: int = 0; levels low..nk + 1; b = a[k-1] + (if k < nk { a } else { 0 }) }
+stencil left { in a; out b; i 0..ni - 1; b = a[i-1] }
+stencil both { in a; out b; j nj - 3..nj; b = a[j+2] }
+stencil before { in a; out b; b = a[i-1] + a[k+1] }
+stencil after { in a; out b; b = a[i-2] }
+program twice { in a; out b; let c = before(a); b = after(c) on i 2..ni }
+program upper { in a; out b; b = before(a) on i 1..ni, levels 1..nk }
+program around { in a; out b; boundary a { i: periodic, k: copy }; b = before(a) on i 0..ni, levels 1..nk }
+program looped { inout a; repeat 3 { a = before(a) on levels 0..nk - 1 } }
+";
+    fs::write(folder.path("own.stn"), own).unwrap();
+    insta::assert_snapshot!(folder.transcript(&[
+        "check --strict own.stn",
+        "run own.stn --stencil below --grid 9x8x3 --draw --device cpu",
+        "explain own.stn --stencil below --grid 9x8x3",
+        "run own.stn --stencil above --grid 9x8x3 --draw --device cpu",
+        "run own.stn --stencil above --grid 9x8x3 --draw --device cpu --set low=1",
+        "run own.stn --stencil left --grid 9x8x3 --draw --device cpu",
+        "run own.stn --stencil both --grid 9x8x3 --draw --device cpu",
+        "run own.stn --program twice --grid 9x8x3 --draw --device cpu",
+        "run own.stn --program upper --grid 9x8x3 --draw --device cpu",
+        "run own.stn --program around --grid 9x8x3 --draw --device cpu",
+        "run own.stn --program looped --grid 9x8x3 --draw --device cpu",
+    ]));
+    let mesh = "\
+mesh columns { set cell; levels k }
+stencil below over columns.cell { in a on cell, k; out b on cell, k; levels 0..nk; b = a[k-1] }
+program part over columns { in a on cell, k; out b on cell, k; b = moved(a) on levels 0..2 }
+stencil moved over columns.cell { in a on cell, k; out b on cell, k; b = a[k-1] }
+";
+    fs::write(folder.path("mesh.stn"), mesh).unwrap();
+    insta::assert_snapshot!(folder.transcript(&[
+        "mesh make icosahedral --size R1B0 -o mesh.npz",
+        "run mesh.stn --stencil below --mesh mesh.npz --levels 4 --draw --device cpu",
+        "run mesh.stn --program part --mesh mesh.npz --levels 4 --draw --device cpu",
+    ]));
 }
 
 /// A launch has threads for the part alone.

@@ -37,17 +37,54 @@ pub fn within(known: &Known, axis: GridAxis, all: Range<usize>) -> Range<usize> 
 /// The columns of a region that lie within what is said of i and j.
 ///
 /// # Errors
-/// A bound lies outside the grid, or none is left; or the columns stand in no rows.
+/// A bound lies outside the grid, none is left, or what is said goes further than the region; or the columns stand in no rows.
 pub fn columns(known: &Known, grid: Grid, region: Region) -> Result<Region, Refusal> {
     check_form(known.stencil(), grid)?;
     for axis in GridAxis::ACROSS {
         check(known, axis)?;
     }
     let own = region.map(|axis, all| if axis == GridAxis::K { all.clone() } else { within(known, axis, all.clone()) });
-    match GridAxis::ACROSS.into_iter().find(|&axis| own.along(axis).is_empty()) {
-        Some(axis) => Err(nothing(known, axis, region.along(axis))),
-        None => Ok(own),
+    if let Some(axis) = GridAxis::ACROSS.into_iter().find(|&axis| own.along(axis).is_empty()) {
+        return Err(nothing(known, axis, region.along(axis)));
     }
+    for axis in GridAxis::ACROSS {
+        let count = known.extent(axis).unwrap_or_default();
+        check_all(known.stencil(), (axis, count), [&within(known, axis, 0..count), own.along(axis)], String::new)?;
+    }
+    Ok(own)
+}
+
+/// Refuses to compute less along an axis, of so many cells, than a stencil says that it computes: who says where means all of it.
+/// `why` says more of why it is less.
+///
+/// # Errors
+/// Less can be computed.
+pub(crate) fn check_all(
+    stencil: &Stencil,
+    (axis, count): (GridAxis, usize),
+    [said, can]: [&Range<usize>; 2],
+    why: impl FnOnce() -> String,
+) -> Result<(), Refusal> {
+    let is_less = can.start > said.start || can.end < said.end;
+    if !is_less || !stencil.says(axis) {
+        return Ok(());
+    }
+    let what = if axis == GridAxis::K { "levels" } else { axis.name() };
+    let end = match count.checked_sub(can.end) {
+        Some(0) => format!("n{axis}"),
+        Some(less) => format!("n{axis} - {less}"),
+        None => format!("n{axis} + {}", can.end - count),
+    };
+    let guard = if axis == GridAxis::K { ", guard the read, as in `if k > 0 { a[k-1] } else { a }`" } else { "" };
+    Err(Refusal::new(format!(
+        "`{}` says that it computes {what} {said:?}, and what it reads lets it compute {can:?} alone{}",
+        stencil.told(),
+        why()
+    ))
+    .help(format!(
+        "say `{what} {}..{end}`{guard}, or say nothing of {axis}: then all is computed that can be",
+        can.start
+    )))
 }
 
 /// Why nothing is computed of what can be along i or j.

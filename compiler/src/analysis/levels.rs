@@ -521,12 +521,8 @@ pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Va
         ))
         .help("every level between the first and the last must be computable: guard the reads on the levels between"));
     }
-    // Who says which levels means all of them.
-    if stencil.says(GridAxis::K) && levels.len() < said.len() {
-        let text = format!("says that it computes the levels {said:?}, and can compute {first}..{} of", last + 1);
-        let help = "say fewer levels, give a grid with more, or guard the read, as in `if k > 0 { a[k-1] } else { a }`";
-        return refused(&text, help);
-    }
+    let why = || format!(": {}", leaving(stencil, &known, nk));
+    bounds::check_all(stencil, (GridAxis::K, nk), [&said, &(first..last + 1)], why)?;
     check_said(stencil, (&known, true), first..last + 1, There::default())?;
     Ok(first..last + 1)
 }

@@ -12,7 +12,7 @@ use crate::cells;
 use crate::diagnostic::Refusal;
 use crate::grid::{Form, Grid};
 use crate::ir::program::GridAxis;
-use crate::ir::{Binary, Bounding, Kind, Node, Path};
+use crate::ir::{Binary, Kind, Node, Path};
 use crate::kernel::{Meaning, Size, Type};
 use crate::names::{Identifier, Names, path_name};
 use crate::plan::{KnownGrid, Plan};
@@ -349,11 +349,7 @@ impl<'a> Host<'a> {
                 checks.push(format!("{end} - {first} < {columns}"));
             }
         }
-        for (name, bound, _) in self.bounds() {
-            // Where something ends there need be nothing.
-            let last = if bound.is == Bounding::Only { ">=" } else { ">" };
-            checks.push(format!("{name} < 0 || {name} {last} args->{}", self.member(&format!("n{}", bound.axis))));
-        }
+        checks.extend(self.bound_checks());
         checks.extend(misaligned(plan));
         if let Some(patches) = &plan.patches {
             checks.push(format!("1LL * {} > INT_MAX / 2", turns(plan)));

@@ -342,17 +342,6 @@ pub fn region(
         .into());
     }
     let levels = first..last + 1;
-    // Who says which levels means all of them.
-    if stencil.says(GridAxis::K) && levels.len() < wanted.k.len() {
-        let low = staged.halo.width(GridAxis::K, Side::Low);
-        let [said, can] = [&wanted.k, &levels].map(|own| own.start - low..own.end - low);
-        return Err(Refusal::new(format!(
-            "`{}` says that it computes the levels {said:?}, and in program `{program}` what it reads lets it compute {can:?} alone",
-            stencil.told()
-        ))
-        .help("say fewer levels, or guard the reads, as in `if k > 0 { a[k-1] } else { a }`")
-        .into());
-    }
     if !stencil.sweeps.is_empty() && levels != region.k {
         // What a sweep starts from stands at the first level of the grid: on fewer, it would start from nothing.
         let low = staged.halo.width(GridAxis::K, Side::Low);
@@ -367,6 +356,13 @@ pub fn region(
         .into());
     }
     region.k = levels;
+    let [said, can] = [&wanted, &region].map(|own| staged.without_edges(own));
+    for axis in GridAxis::ALL {
+        let count = staged.inner().along(axis).len();
+        said::check_all(stencil, (axis, count), [said.along(axis), can.along(axis)], || {
+            format!(", in program `{program}`")
+        })?;
+    }
     check_edges(staged, stencil, call, [&wanted, &region], there)?;
     Ok(region)
 }

@@ -247,7 +247,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
         let goes_on = said.iter().any(|own| own.axis == GridAxis::K)
             && written.try_fold(true, |all, (_, own)| Ok::<_, String>(all && place(own, nk)?.1 == Some(nk + 1)))?;
         let mut wanted = [ni, nj, nk + usize::from(goes_on)].map(|count| 0..count as i64);
-        let says_levels = said.iter().any(|own| own.axis == GridAxis::K);
+        let says = GridAxis::ALL.map(|axis| said.iter().any(|own| own.axis == axis));
         for own in said {
             let first = self.place(own.first)?;
             let end = own.end.map_or(Ok(first + 1), |end| self.place(end))?;
@@ -259,7 +259,7 @@ impl<'a, R: Real> Evaluator<'a, R> {
             }
             *all = first..end;
         }
-        let Some(region) = self.region(&assigned, wanted, says_levels)? else { return Ok((reach, Evaluated::Nothing)) };
+        let Some(region) = self.region(&assigned, wanted, says)? else { return Ok((reach, Evaluated::Nothing)) };
         let mut outputs = self.given.outputs.clone();
         for (name, value) in &assigned {
             let (_, declared) = fields.iter().find(|(own, _)| own == name).ok_or("an output that is not declared")?;
@@ -280,16 +280,17 @@ impl<'a, R: Real> Evaluator<'a, R> {
         &self,
         assigned: &[(&str, Value<R>)],
         wanted: [Range<i64>; 3],
-        says_levels: bool,
+        says: [bool; 3],
     ) -> Result<Option<Region>> {
         let Grid { ni, nj, .. } = self.domain.grid;
         let (columns, levels) = everywhere(assigned.iter().map(|(_, value)| value));
         let [across, down, up] = wanted.map(|own| own.start as usize..own.end as usize);
-        let wanted = up.len();
+        let wanted = [across.len(), down.len(), up.len()];
         let levels: Vec<usize> =
             up.filter(|&level| levels.as_ref().is_none_or(|levels| levels[level + self.domain.margin[2]])).collect();
-        // Who says which levels means all of them.
-        if says_levels && levels.len() < wanted {
+        // Who says where means all of it.
+        let is_less = |axis: GridAxis, found: &[usize]| says[axis as usize] && found.len() < wanted[axis as usize];
+        if is_less(GridAxis::K, &levels) {
             return Ok(None);
         }
         let inside = |j: usize, i: usize| {
@@ -304,6 +305,9 @@ impl<'a, R: Real> Evaluator<'a, R> {
         }
         let rows: Vec<usize> = down.filter(|&j| (0..ni).any(|i| inside(j, i))).collect();
         let across: Vec<usize> = across.filter(|&i| (0..nj).any(|j| inside(j, i))).collect();
+        if is_less(GridAxis::I, &across) || is_less(GridAxis::J, &rows) {
+            return Ok(None);
+        }
         let (Some(i), Some(j), Some(k)) = (span(&across), span(&rows), span(&levels)) else { return Ok(None) };
         if !is_without_gap(&k) {
             return Ok(None);

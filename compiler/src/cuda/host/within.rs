@@ -1,7 +1,8 @@
-//! Where a stencil says that it computes along i and j, in a launcher for any grid: numbers that it finds from its arguments.
+//! Where a stencil says that it computes, in a launcher for any grid: numbers that it finds from its arguments.
 
 use super::super::levels;
 use super::Host;
+use crate::analysis::levels::goes_on;
 use crate::ir::program::GridAxis;
 use crate::ir::{Bound, Bounding};
 use crate::names::{Identifier, Names};
@@ -9,7 +10,7 @@ use crate::plan::Plan;
 use crate::text::Comment;
 use serde::Serialize;
 
-/// A function that says where what is computed begins or ends along i or j.
+/// A function that says where what is computed begins or ends.
 #[derive(Serialize)]
 pub(super) struct Text {
     name: Identifier,
@@ -18,22 +19,22 @@ pub(super) struct Text {
     lines: Vec<String>,
 }
 
-/// The bounds along i and j that a launcher looks at: those of a plan for any grid.
-fn of_columns(plan: &Plan) -> impl Iterator<Item = &Bound> {
+/// The bounds that a launcher looks at: those of a plan for any grid.
+fn bounds(plan: &Plan) -> impl Iterator<Item = &Bound> {
     let is_any = plan.known_grid.is_none();
-    GridAxis::ACROSS.into_iter().flat_map(|axis| plan.stencil.bounds(axis)).filter(move |_| is_any)
+    GridAxis::ALL.into_iter().flat_map(|axis| plan.stencil.bounds(axis)).filter(move |_| is_any)
 }
 
 /// What the functions are called.
 pub(super) fn names(plan: &Plan) -> Vec<Identifier> {
     let mut names = Names::default();
-    let all = of_columns(plan).enumerate();
+    let all = bounds(plan).enumerate();
     all.map(|(number, _)| names.declared(&format!("{}_within_{number}", plan.stencil.name))).collect()
 }
 
 /// The functions of the prelude that they need.
 pub(super) fn helpers(plan: &Plan) -> impl Iterator<Item = &'static str> {
-    of_columns(plan).flat_map(|bound| levels::write_bound(&plan.stencil, plan.choices.precision, bound).helpers)
+    bounds(plan).flat_map(|bound| levels::write_bound(&plan.stencil, plan.choices.precision, bound).helpers)
 }
 
 impl<'a> Host<'a> {
@@ -45,22 +46,60 @@ impl<'a> Host<'a> {
             let what = format!("What `{}` is, of {}", bound.text.as_told(), bound.axis);
             Text { name: name.clone(), doc: Comment::new(what), parameters, lines }
         };
-        of_columns(self.plan).zip(&self.within).map(text).collect()
+        bounds(self.plan).zip(&self.within).map(text).collect()
     }
 
-    /// Where what is computed begins or ends along i and j: what a launcher calls the number, of which bound, and by which function it finds it.
+    /// Where what is computed begins or ends: what a launcher calls the number, of which bound, and by which function it finds it.
     pub(super) fn bounds(&self) -> Vec<(String, &'a Bound, String)> {
         let plan = self.plan;
         let precision = plan.choices.precision;
-        let [ni, nj, nk] = ["ni", "nj", "nk"].map(|name| format!("args->{}", self.member(name)));
-        let bounds = of_columns(plan).zip(&self.within).enumerate();
+        let count = |axis: GridAxis| format!("args->{}", self.member(&format!("n{axis}")));
+        let bounds = bounds(plan).zip(&self.within).enumerate();
         bounds
             .map(|(number, (bound, name))| {
                 let takes = !levels::write_bound(&plan.stencil, precision, bound).params.is_empty();
                 let args = if takes { "args, " } else { "" };
-                (format!("bound_{number}"), bound, format!("{name}({args}{ni}, {nj}, {nk})"))
+                // Columns in tables have no rows to count, and nobody asks for them.
+                let across = |axis| if plan.storage.has_tables() { "0".to_owned() } else { count(axis) };
+                let [ni, nj] = GridAxis::ACROSS.map(across);
+                (format!("bound_{number}"), bound, format!("{name}({args}{ni}, {nj}, {})", count(GridAxis::K)))
             })
             .collect()
+    }
+
+    /// Conditions under which a bound lies outside the grid, or less can be computed than is said.
+    pub(super) fn bound_checks(&self) -> Vec<String> {
+        let (plan, bounds) = (self.plan, self.bounds());
+        let mut checks = Vec::new();
+        for axis in GridAxis::ALL {
+            let own = || bounds.iter().filter(|(_, bound, _)| bound.axis == axis);
+            if own().next().is_none() {
+                continue;
+            }
+            let count = match axis == GridAxis::K && goes_on(&plan.stencil) {
+                true => format!("args->{} + 1", self.member("nk")),
+                false => format!("args->{}", self.member(&format!("n{axis}"))),
+            };
+            for (name, bound, _) in own() {
+                // Where something ends there need be nothing.
+                let last = if bound.is == Bounding::Only { ">=" } else { ">" };
+                checks.push(format!("{name} < 0 || {name} {last} {count}"));
+            }
+            let (first, end) = match axis {
+                GridAxis::I | GridAxis::J => plan.bounds()[axis as usize],
+                GridAxis::K => ("k_first", "k_end"),
+            };
+            let begins = own().filter(|(_, bound, _)| bound.is != Bounding::End);
+            let begins: Vec<String> = begins.map(|(name, ..)| format!("{first} > {name}")).collect();
+            let ends = own().filter_map(|(name, bound, _)| match bound.is {
+                Bounding::First => None,
+                Bounding::Only => Some(format!("{end} < {name} + 1")),
+                Bounding::End => Some(format!("{end} < {name}")),
+            });
+            let all = [begins, ends.collect()].into_iter().filter(|own| !own.is_empty());
+            checks.extend(all.map(|own| if own.len() > 1 { format!("({})", own.join(" && ")) } else { own.join("") }));
+        }
+        checks
     }
 }
 

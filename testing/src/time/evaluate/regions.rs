@@ -33,6 +33,12 @@ impl Evaluation<'_> {
                     let at = Known { stencil: *stencil, params: self.given(*stencil, params), kept };
                     let wanted = self.wanted(*stencil, within)?;
                     let region = self.region(&at, reads, targets, there, &wanted)?;
+                    // Who says where means all of it.
+                    if let Some(Within { axis, .. }) =
+                        within.iter().find(|own| !wanted[own.axis].clone().all(|at| region[own.axis][at]))
+                    {
+                        return Err(Refused(format!("s{stencil} says more along axis {axis} than it can compute")));
+                    }
                     for &target in targets {
                         let before = if *fresh { None } else { there[target].take() };
                         let own = self.cells_of(target, &region);
