@@ -216,7 +216,7 @@ stencil strip {
     out r, q
     param wall: int = 4
     i wall - 1..ni - wall
-    j 2..nj
+    j 2..nj - 1
     levels 1..nk - 1
     r = a[i-1] + b[j+1]
     q = 2 * a

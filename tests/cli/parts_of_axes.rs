@@ -98,7 +98,8 @@ stencil after { in a; out b; b = a[i-2] }
 program twice { in a; out b; let c = before(a); b = after(c) on i 2..ni }
 program upper { in a; out b; b = before(a) on i 1..ni, levels 1..nk }
 program around { in a; out b; boundary a { i: periodic, k: copy }; b = before(a) on i 0..ni, levels 1..nk }
-program looped { inout a; repeat 3 { a = before(a) on levels 0..nk - 1 } }
+program looped { inout a; repeat 3 { a = before(a) on i 1..ni, levels 0..nk - 1 } }
+program wider { inout a; repeat 3 { let b = before(a) on i 1..ni; a = after(b) on i 1..ni } }
 ";
     fs::write(folder.path("own.stn"), own).unwrap();
     insta::assert_snapshot!(folder.transcript(&[
@@ -112,8 +113,9 @@ program looped { inout a; repeat 3 { a = before(a) on levels 0..nk - 1 } }
         "run own.stn --program twice --grid 9x8x3 --draw --device cpu",
         "run own.stn --program upper --grid 9x8x3 --draw --device cpu",
         "run own.stn --program around --grid 9x8x3 --draw --device cpu",
-        "run own.stn --program looped --grid 9x8x3 --draw --device cpu",
+        "run own.stn --program wider --grid 9x8x3 --draw --device cpu",
     ]));
+    folder.done("run own.stn --program looped --grid 9x8x3 --draw --device cpu");
     let mesh = "\
 mesh columns { set cell; levels k }
 stencil below over columns.cell { in a on cell, k; out b on cell, k; levels 0..nk; b = a[k-1] }

@@ -45,7 +45,12 @@ impl Call {
 
 impl<'a> Lowering<'a> {
     pub(super) fn call(&mut self, function: &'a ast::Name, arguments: &'a [ast::Argument], span: Span) -> Found<Nodes> {
-        if let Some(name) = arguments.iter().find_map(|argument| argument.name.as_ref()) {
+        // Of a function that there is not, that is told.
+        let is_known = FUNCTIONS.contains(&function.text.as_str())
+            || self.scope.find(&function.text).is_some()
+            || self.globals.find(&function.text).is_some();
+        let named = arguments.iter().find_map(|argument| argument.name.as_ref());
+        if let Some(name) = named.filter(|_| is_known) {
             let found = wrong(name.span, "the arguments of a function have no names", "give the value alone");
             return self.report(found.help("names are for the calls of stencils in a `program`"));
         }

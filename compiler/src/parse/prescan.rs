@@ -1,6 +1,7 @@
 //! A linear look at the text before it is parsed: what no parser should be asked to read.
 
 use super::division::lost_bracket;
+use super::mistakes::open_before_else;
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::source::Span;
 use crate::text::is_deceiving;
@@ -74,6 +75,11 @@ pub fn prescan(text: &str) -> Result<(), Diagnostic> {
         Some(&(bracket, opened)) => {
             let mut found = Diagnostic::error(opened, format!("`{bracket}` is never closed"))
                 .label(format!("`{}` is missing", closing(bracket)));
+            let lost = text[opened.end as usize..].split("//").next().and_then(else_without_end);
+            if let (Some(at), '{') = (lost, bracket) {
+                let at = at + opened.end as usize;
+                return Err(open_before_else(Span::new(at, at + 4)).note(opened, "so this is never closed"));
+            }
             if bracket == '{' && text.lines().any(ends_a_block) {
                 found = found.help("a block ends with `}`: there is no `end`");
             }
@@ -93,6 +99,15 @@ fn open_text(opened: Span) -> Diagnostic {
 fn ends_a_block(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default().to_lowercase();
     ["end", "endif", "enddo", "endfunction", "done"].contains(&first.as_str())
+}
+
+/// Where an `else` stands that no `}` stands before.
+fn else_without_end(text: &str) -> Option<usize> {
+    let words = text.match_indices("else").filter(|(at, word)| {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        !text[..*at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part)
+    });
+    words.map(|(at, _)| at).find(|&at| !text[..at].trim_end().ends_with('}'))
 }
 
 fn closing(bracket: char) -> char {

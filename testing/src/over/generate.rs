@@ -187,8 +187,10 @@ impl Writer {
         if let Some(levels) = unsaid.filter(|_| self.one_in(4)) {
             // Of few levels some are left.
             let few = i64::from(levels > 2);
-            let end = self.rng.i64(-few..1 + i64::from(self.stencil.is_on_interfaces()));
-            self.stencil.levels = Some((self.rng.i64(0..1 + few), Some(end)));
+            // Often those at the ends are left out, next to which there is nothing to read.
+            let first = if self.one_in(4) { 0 } else { few };
+            let end = if self.one_in(4) { i64::from(self.stencil.is_on_interfaces()) } else { -few };
+            self.stencil.levels = Some((first, Some(end)));
         }
     }
 
@@ -331,7 +333,7 @@ impl Writer {
     fn level(&mut self, is_level: bool) -> i32 {
         // What leaves levels out joins no other call.
         let rarity = if self.style == Style::Any { 3 } else { 24 };
-        if is_level && self.sweeps.is_none() && self.one_in(rarity) { self.rng.i32(-1..2) } else { 0 }
+        if is_level && self.sweeps.is_none() && self.one_in(rarity) { 1 - 2 * self.rng.i32(0..2) } else { 0 }
     }
 
     /// An expression of a kind and so many parts.

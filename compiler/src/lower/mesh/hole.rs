@@ -4,10 +4,12 @@ use crate::ast::{Argument, Expr, ExprId, Infix, Name, Prefix};
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::ir::mesh::Missing;
 use crate::ir::{Kind, MapId, Node, NodeId, Param, Path, Relation};
-use crate::lower::value::Nodes;
+use crate::lower::scope::Binding;
+use crate::lower::value::{Alias, Nodes, Value};
 use crate::lower::{Found, Lowering};
 use crate::source::Span;
 use crate::text::FreeText;
+use std::collections::BTreeSet;
 
 /// The function that says how many elements a set has.
 pub const SIZE: &str = "size";
@@ -74,7 +76,36 @@ impl<'a> Lowering<'a> {
                     assured.extend(names.and_then(|names| self.one_path(&names, name.span)));
                     self.reports.is_silent = was_silent;
                 }
+                Expr::Name(name) => assured.extend(self.assured_by_let(name, truth)),
                 _ => {}
+            }
+        }
+        assured
+    }
+
+    /// The paths that lead to an element if the truth that a `let` names is this one.
+    fn assured_by_let(&self, name: &str, truth: bool) -> Vec<Path> {
+        let Some(Binding::Value(Value::One(Alias::Def(def, path)))) = self.scope.find(name).map(|own| &own.binding)
+        else {
+            return Vec::new();
+        };
+        let (mut assured, mut seen) = (Vec::new(), BTreeSet::new());
+        let mut waiting_defs = Vec::from_iter(path.hops().is_empty().then_some((*def, truth)));
+        while let Some((def, truth)) = waiting_defs.pop() {
+            if !seen.insert((def, truth)) {
+                continue;
+            }
+            let body = &self.stencil.defs[def].body;
+            let mut waiting = vec![(body.root(), truth)];
+            while let Some((node, truth)) = waiting.pop() {
+                match &body[node] {
+                    Node::Not(inner) => waiting.push((*inner, !truth)),
+                    Node::And(left, right) if truth => waiting.extend([(*right, true), (*left, true)]),
+                    Node::Or(left, right) if !truth => waiting.extend([(*right, false), (*left, false)]),
+                    Node::Present { path } if truth => assured.push(path.clone()),
+                    Node::Use { def, path } if path.hops().is_empty() => waiting_defs.push((*def, truth)),
+                    _ => {}
+                }
             }
         }
         assured

@@ -123,6 +123,12 @@ fn field(stop: &Stop) -> Option<Diagnostic> {
         let place = stop.before.rfind('=').map_or(stop.here(), |at| Span::new(at, stop.before.trim_end().len()));
         return Some(no_range(stop.before.trim_end(), place));
     }
+    if let (":", Some((name, place))) = (stop.found, names.split_once(" on ")) {
+        let found = error(stop, "a type stands before the axes").label("too late");
+        let stored = super::word_at(stop.rest[1..].trim_start());
+        let stored = if SCALARS.contains(&stored) { stored } else { "real" };
+        return Some(found.help(format!("write `{} {}: {stored} on {place}`", stop.first, name.trim())));
+    }
     if names.contains(" on ") && !names.contains('(') && !["", ";", "}"].contains(&stop.found) {
         return Some(error(stop, "the axes of a field stand in parentheses").label("write `on (i, j)`").help(AXES));
     }

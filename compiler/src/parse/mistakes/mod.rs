@@ -10,6 +10,8 @@ mod meshes;
 mod operators;
 mod statements;
 
+pub(super) use statements::open_before_else;
+
 use super::Rule;
 use crate::diagnostic::{Diagnostic, guess as nearest};
 use crate::foreign;

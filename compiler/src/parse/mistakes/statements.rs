@@ -28,6 +28,10 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         let found = wrong(stop.first_span, "a type is named at file level", "in braces");
         return Some(found.help("write `type vp = f32` outside of them"));
     }
+    if stop.found == "else" && !stop.before.trim_end().ends_with('}') && stop.bracket.is_some_and(|(own, _)| own == '{')
+    {
+        return Some(open_before_else(stop.here()));
+    }
     if let Some(found) = order(stop) {
         return Some(found);
     }
@@ -42,6 +46,12 @@ pub fn guess(stop: &Stop) -> Option<Diagnostic> {
         return stop.known("test").or_else(|| stop.known("words")).or_else(|| parted(stop));
     }
     stop.known("words").or_else(|| parted(stop)).or_else(|| two_words(stop))
+}
+
+/// An `else` that no `}` stands before.
+pub fn open_before_else(place: Span) -> Diagnostic {
+    wrong(place, "the block before this `else` is not closed", "`}` is missing before it")
+        .help("write `if a > 0 { ... } else { ... }`")
 }
 
 /// `sum by level`, `sums by levels`, `sums_by_level`: nearly what puts sums in order.

@@ -250,11 +250,13 @@ impl Writer {
         let is_level = |&(default, is_whole): &(f64, bool)| is_whole && default <= levels as f64;
         let params = &self.program.params;
         let wholes: Vec<usize> = (0..params.len()).filter(|&n| is_level(&params[n])).collect();
-        let first = Number::Int(self.rng.i32(0..1 + i32::from(few)));
+        // Often those at the ends are left out, next to which there is nothing to read.
+        let first = Number::Int(if self.one_in(4) { 0 } else { i32::from(few) });
         let end = match self.rng.usize(0..4) {
             0 => None,
             1 if !wholes.is_empty() => Some(End::At(Number::Param(self.pick(&wholes)))),
-            _ => Some(End::All(self.rng.i64(-i64::from(few)..1 + i64::from(own.is_on_interfaces())))),
+            _ if self.one_in(4) => Some(End::All(i64::from(own.is_on_interfaces()))),
+            _ => Some(End::All(-i64::from(few))),
         };
         Place { zones, levels: Some((first, end)) }
     }
