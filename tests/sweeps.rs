@@ -88,6 +88,35 @@ fn the_thomas_algorithm_is_that_of_a_loop_to_the_last_bit() {
     }
 }
 
+/// Of interfaces there is one more than of levels, and sweeps that say so go through it, too.
+#[test]
+fn sweeps_through_interfaces_are_those_of_a_loop() {
+    let problem = problem(
+        "stencil s {
+            in a; in w on (i, j, k+1)
+            out x, y on (i, j, k+1)
+            levels 0..nk + 1
+            sweep k up { let up = if k == 0 { w } else { 0.5 * up[k-1] - a[k-1] } }
+            sweep k down { x = if k == nk { up } else { a - 0.25 * x[k+1] } }
+            y = if k < nk { up[k+1] } else { 7 }
+        }",
+    );
+    assert_eq!(problem.region.k, 0..GRID.nk + 1);
+    let ([a, w], [x, y]) =
+        (["a", "w"].map(|name| input(&problem, name)), ["x", "y"].map(|name| output(&problem, name)));
+    for first in 0..GRID.columns() {
+        let cell = |k: usize| k * GRID.columns() + first;
+        let mut up = vec![w.get(first)];
+        (0..GRID.nk).for_each(|k| up.push(0.5 * up[k] - a.get(cell(k))));
+        let mut below = up[GRID.nk];
+        assert_eq!([x.get(cell(GRID.nk)), y.get(cell(GRID.nk))], [below, 7.0]);
+        for k in (0..GRID.nk).rev() {
+            below = a.get(cell(k)) - 0.25 * below;
+            assert_eq!([x.get(cell(k)), y.get(cell(k))], [below, up[k + 1]], "interface {k}");
+        }
+    }
+}
+
 #[test]
 fn the_solution_solves_the_system() {
     let problem = problem(THOMAS);
@@ -314,6 +343,12 @@ const KERNELS: &str = "
         sweep k up { let n = if k == 0 { 1 } else { n[k-1] * 3 } }
         sweep k down { let back = if k == nk-1 { n } else { back[k+1] - n } }
         r = a * back
+    }
+    stencil through_interfaces { in a; in w on (i, j, k+1); out x, y on (i, j, k+1)
+        levels 0..nk + 1
+        sweep k up { let up = if k == 0 { w } else { 0.5 * up[k-1] - a[k-1] * w[i-1] } }
+        sweep k down { x = if k == nk { up } else { up - 0.25 * x[k+1] + a } }
+        y = x + (if k < nk { up[k+1] } else { 7 }) + (if k > 1 && k < nk { up[k-2] + a[k-1] } else { 0 })
     }";
 
 #[test]

@@ -166,6 +166,99 @@ fn arrays_on_interfaces_have_one_level_more() {
     assert!(told.contains("\"w_4\"") && !told.contains("\"w_5\""));
 }
 
+/// Sweeps through interfaces, the last one too: downwards, upwards, and read on all of them after that.
+const SWEEPS: &str = "\
+stencil hydrostatic {
+    in weight = 0..1
+    param top = 100.0
+    out p on (i, j, k+1)
+    levels 0..nk + 1
+    sweep k up { p = if k == 0 { top } else { p[k-1] + weight[k-1] } }
+}
+stencil implicit {
+    in a
+    in w on (i, j, k+1)
+    out x on (i, j, k+1)
+    out y: f32 on (i, j, k+1)
+    levels 0..nk + 1
+    sweep k up { let up = if k == 0 { w } else { 0.5 * up[k-1] - a[k-1] * w[i-1] } }
+    sweep k down { x = if k == nk { up } else { up - 0.25 * x[k+1] + a } }
+    y = x + (if k < nk { up[k+1] } else { 7 }) + (if k > 1 { up[k-2] } else { 0 })
+}
+program column {
+    in weight, a
+    out x on (i, j, k+1)
+    out y: f32 on (i, j, k+1)
+    boundary { i: periodic }
+    let p = hydrostatic(weight)
+    x, y = implicit(a, p)
+}
+test \"the ground bears all\" {
+    grid(4, 3, 5)
+    hydrostatic { weight = 2; top = 1 }
+    expect p == 1 + 2 * k
+}
+";
+const SWEEPS_OVER_A_MESH: &str = "\
+mesh area { set cell, edge; map edge.cells -> cell[2] missing value(0); levels k }
+stencil hydrostatic over area.cell {
+    in weight = 0..1
+    param top = 100.0
+    out p on cell, k+1
+    levels 0..nk + 1
+    sweep k up { p = if k == 0 { top } else { p[k-1] + weight[k-1] } }
+}
+stencil implicit over area.edge {
+    in a on cell
+    in p on cell, k+1
+    out x on edge, k+1
+    out y: f32 on edge, k+1
+    levels 0..nk + 1
+    sweep k up { let up = if k == 0 { p[cells.0] } else { 0.5 * up[k-1] - a[cells.1, k-1] * p[cells.0] } }
+    sweep k down { x = if k == nk { up } else { up - 0.25 * x[k+1] + a[cells.0] } }
+    y = x + (if k < nk { up[k+1] } else { 7 }) + (if k > 1 { up[k-2] } else { 0 })
+}
+program column over area {
+    in weight, a on cell
+    out x on edge, k+1
+    out y: f32 on edge, k+1
+    let p = hydrostatic(weight)
+    x, y = implicit(a, p)
+}
+test \"the ground bears all\" {
+    mesh triangles(3, 2)
+    levels(4)
+    hydrostatic { weight = 2; top = 1 }
+    expect p == 1 + 2 * k
+}
+";
+
+#[test]
+fn sweeps_go_through_interfaces() {
+    let folder = folder();
+    fs::write(folder.path("swept.stn"), SWEEPS).unwrap();
+    fs::write(folder.path("swept_mesh.stn"), SWEEPS_OVER_A_MESH).unwrap();
+    folder.done("check --strict swept.stn swept_mesh.stn");
+    folder.done("test swept.stn swept_mesh.stn");
+    for subject in ["--stencil hydrostatic", "--stencil implicit", "--program column"] {
+        folder.done(&format!("verify swept.stn {subject} --device emulate --grid 13x6x9"));
+        folder.done(&format!("verify swept.stn {subject} --device native --grid 13x6x9"));
+        folder.done(&format!("verify swept_mesh.stn {subject} --mesh tri.npz --levels 9 --device emulate"));
+    }
+    // In parts, and for callers with any grid.
+    for (file, subject) in [("swept.stn", "--grid 17x12x4"), ("swept_mesh.stn", "--mesh tri.npz --levels 4")] {
+        for gpus in [1, 3] {
+            folder.done(&format!(
+                "run {file} --program column {subject} --draw --device cpu --gpus {gpus} --out x=x{gpus}.npy"
+            ));
+        }
+        let [one, three] = [1, 3].map(|gpus| fs::read(folder.path(&format!("x{gpus}.npy"))).unwrap());
+        assert_eq!(one, three, "{file}");
+    }
+    let text = folder.done("build swept.stn --stencil hydrostatic --emit cuda");
+    assert!(text.contains("k_first > 0 || k_end < nk + 1"), "{text}");
+}
+
 /// Calls of which a number of the program says where their levels begin or end.
 const BOUNDS: &str = "\
 program cool {

@@ -479,6 +479,11 @@ pub fn candidates(stencil: &Stencil, levels: Range<usize>) -> Range<usize> {
     levels.start..levels.end + usize::from(goes_on(stencil))
 }
 
+/// How many levels the sweeps of a stencil go through, on a grid of `nk`.
+pub fn swept(stencil: &Stencil, nk: usize) -> usize {
+    candidates(stencil, 0..nk).len()
+}
+
 /// The first level that is missing between others.
 pub fn gap(levels: &[usize]) -> Option<usize> {
     levels.windows(2).find(|pair| pair[1] != pair[0] + 1).map(|pair| pair[0] + 1)
@@ -510,7 +515,7 @@ pub fn computed(stencil: &Stencil, precision: Precision, nk: usize, params: &[Va
         let help = "give a grid with more levels, or guard the read, as in `if k > 0 { a[k-1] } else { a }`";
         return refused("can compute none of the", help);
     };
-    if !stencil.sweeps.is_empty() && levels.len() != nk {
+    if !stencil.sweeps.is_empty() && levels.len() != swept(stencil, nk) {
         let help = "guard the read, as in `if k == 0 { a } else { a[k-1] }`";
         return refused("has a sweep, which goes through all of the", help);
     }

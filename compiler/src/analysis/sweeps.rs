@@ -1,6 +1,6 @@
 //! Whether a stencil with sweeps can be computed on every level.
 
-use super::levels::{Known, depend_on_params};
+use super::levels::{Known, depend_on_params, swept};
 use super::reached::outside;
 use crate::diagnostic::Diagnostic;
 use crate::ir::scalar::Value;
@@ -23,12 +23,13 @@ pub fn unguarded(stencil: &Stencil) -> Vec<Diagnostic> {
     let mut found: BTreeMap<Span, Diagnostic> = BTreeMap::new();
     for (read, levels) in outside(&stencil, &known, LEVELS) {
         let (field, level) = (&stencil.fields[read.field], levels[0]);
-        let offset = format!("[k{:+}]", read.shift);
+        let offset = if read.shift == 0 { String::new() } else { format!("[k{:+}]", read.shift) };
         let (at, guard) = if read.shift < 0 {
             (format!("k = {level}"), first(read.shift.unsigned_abs()))
         } else {
             let beyond = i64::from(read.shift) - (field.place.levels.count(LEVELS) - LEVELS) as i64;
-            (format!("k = nk - {}", LEVELS - level), last(beyond))
+            let at = if level < LEVELS { format!("k = nk - {}", LEVELS - level) } else { "k = nk".to_owned() };
+            (at, last(beyond, swept(&stencil, LEVELS) - LEVELS))
         };
         let read_there = format!("`{}{offset}` is outside the grid at `{at}`", field.name);
         found.entry(read.span).or_insert_with(|| {
@@ -45,9 +46,10 @@ fn first(n: u32) -> String {
     if n == 1 { "k == 0".to_owned() } else { format!("k < {n}") }
 }
 
-/// The condition on which the last `n` levels are guarded.
-fn last(n: i64) -> String {
-    if n == 1 { "k == nk-1".to_owned() } else { format!("k >= nk-{n}") }
+/// The condition on which the levels from `nk - n` on are guarded, of which the last is `nk - 1`, and `more` than that.
+fn last(n: i64, more: usize) -> String {
+    let is = if n + more as i64 == 1 { "==" } else { ">=" };
+    if n == 0 { format!("k {is} nk") } else { format!("k {is} nk-{n}") }
 }
 
 fn zero(kind: Kind) -> Value {

@@ -146,7 +146,8 @@ impl<'a> Writer<'a> {
         }
         let mut by = Term::from(shift);
         if shift != 0 && !sure {
-            by = self.frame.level_exists(self.own, self.cell, shift, Levels::Full).picks(by, 0);
+            let levels = self.frame.plan.stencil.fields[field].place.levels;
+            by = self.frame.level_exists(self.own, self.cell, shift, levels).picks(by, 0);
         }
         let level = self.own.term(self.cell.k.plus(by));
         // Planned: whatever is read here is kept.

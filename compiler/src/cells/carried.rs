@@ -28,7 +28,7 @@ struct Kept {
 }
 
 impl Carried {
-    /// Declares all that a kernel keeps of a stencil's fields on so many levels, in blocks of so many threads, with so many bytes of shared
+    /// Declares all that a kernel keeps of a stencil's fields on a grid of so many levels, in blocks of so many threads, with so many bytes of shared
     /// memory a thread at `most`. What variables hold at first is never looked at.
     pub fn declare(
         own: &mut Builder,
@@ -41,7 +41,9 @@ impl Carried {
         let computed = |field: FieldId| Type::computing(kind(field), precision);
         let threads = (x * y) as usize;
         let all_levels = kept.iter().filter(|(_, kept)| kept.levels);
-        let total = all_levels.map(|(&field, _)| nk * computed(field).bytes()).sum::<usize>().saturating_mul(threads);
+        let count = |field: FieldId| stencil.fields[field].place.levels.count(nk);
+        let total = all_levels.map(|(&field, _)| count(field) * computed(field).bytes()).sum::<usize>();
+        let total = total.saturating_mul(threads);
         let has_room = z == 1 && (1..=SHARED).contains(&total) && total <= most.saturating_mul(threads);
         let fields = kept.iter().map(|(&id, kept)| {
             let name = &stencil.fields[id].name;
@@ -56,8 +58,8 @@ impl Carried {
             });
             let before = before.collect();
             let levels = kept.levels.then(|| match has_room {
-                true => own.shared(&format!("{name}_levels"), computed(id), nk * threads),
-                false => own.local(&format!("{name}_levels"), computed(id), nk),
+                true => own.shared(&format!("{name}_levels"), computed(id), count(id) * threads),
+                false => own.local(&format!("{name}_levels"), computed(id), count(id)),
             });
             (id, Kept { before, levels })
         });

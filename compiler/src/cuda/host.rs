@@ -216,7 +216,7 @@ impl<'a> Host<'a> {
             level_parameters,
             level_arguments,
             level_lines,
-            levels: if goes_on(&plan.stencil) { "nk + 1" } else { "nk" },
+            levels: levels_of(plan),
             sizes: self.sizes(),
             checks: self.checks(),
             block: format!("{x}, {y}, {z}"),
@@ -360,7 +360,7 @@ impl<'a> Host<'a> {
         }
         checks.extend(divisors(plan).into_iter().map(|param| format!("{} == 0", self.param(&param))));
         if !plan.stencil.sweeps.is_empty() {
-            checks.push("k_first > 0 || k_end < nk".to_owned());
+            checks.push(format!("k_first > 0 || k_end < {}", levels_of(plan)));
         }
         let size = |number: usize| format!("args->{}", self.member(plan.storage.sizes()[number].0));
         if let (None, Stride::Size(number)) = (&plan.known_grid, plan.storage.strides().place) {
@@ -461,6 +461,11 @@ fn layout_text(plan: &Plan, place: &Identifier) -> Vec<String> {
         }
     }
     lines
+}
+
+/// How many levels there are among which those are that are computed.
+fn levels_of(plan: &Plan) -> &'static str {
+    if goes_on(&plan.stencil) { "nk + 1" } else { "nk" }
 }
 
 /// What stands in a row of patches.

@@ -2,7 +2,7 @@
 
 use super::prelude::Helpers;
 use super::{prelude, print, values};
-use crate::analysis::levels::{Judge, Rules};
+use crate::analysis::levels::{Judge, Rules, goes_on};
 use crate::depth::needed_first;
 use crate::ir::program::GridAxis;
 use crate::ir::{
@@ -197,8 +197,11 @@ impl Judge for Writer<'_> {
     }
 
     fn exists(&mut self, _: FieldId, shift: i32, levels: Levels) -> ValueId {
+        // Behind the last level a field of levels has nothing, nor has one of interfaces after that.
+        let goes_on = goes_on(self.stencil);
         let (relation, level) = match (shift, levels) {
-            (0, _) | (_, Levels::None) | (1, Levels::Interfaces) => return self.own.truth(true),
+            (_, Levels::None) | (0, Levels::Interfaces) => return self.own.truth(true),
+            (0, Levels::Full) | (1, Levels::Interfaces) if !goes_on => return self.own.truth(true),
             (..0, _) => (Relation::Ge, Term::from(shift.unsigned_abs())),
             (_, Levels::Interfaces | Levels::Full) => (
                 Relation::Lt,

@@ -1,4 +1,4 @@
-//! `levels 1..nk`, `level nk-1`, `i 2..ni-2`: which part of an axis is computed, of what can be.
+//! `levels 1..nk`, `level nk-1`, `i 2..ni-2`: which part of an axis is computed.
 
 use super::{Found, Lowering};
 use crate::analysis::bounds::number;
@@ -7,7 +7,7 @@ use crate::ast::{self, Within};
 use crate::diagnostic::{Diagnostic, wrong};
 use crate::grid::Grid;
 use crate::ir::program::GridAxis;
-use crate::ir::{Body, Bound, Bounding, Kind, Node, Origin, Precision, Stencil};
+use crate::ir::{Body, Bound, Bounding, Kind, Levels, Node, Origin, Precision, Role, Stencil};
 use crate::source::Span;
 use crate::text::FreeText;
 
@@ -91,36 +91,62 @@ impl<'a> Lowering<'a> {
 
     /// What can be told of bounds once the whole stencil is known. Returns whether all is well.
     pub(super) fn finish_within(&mut self) -> bool {
-        let levels = self.within_said.iter().find(|(axis, _)| *axis == GridAxis::K);
-        let found =
-            match levels.filter(|_| !self.stencil.sweeps.is_empty()) {
-                Some((_, span)) => {
-                    let found = Diagnostic::error(*span, "a sweep goes through all levels").label("but these are some");
-                    Some(found.help(
-                        "leave it out, and say in the sweep what holds at other levels, as in `if k < 3 { ... }`",
-                    ))
+        let levels = self.within_said.iter().find(|(axis, _)| *axis == GridAxis::K).copied();
+        let found = match levels.filter(|_| !self.stencil.sweeps.is_empty()) {
+            Some((_, span)) if self.says_all_interfaces() && !may_go_on(&self.stencil) => {
+                let found = Diagnostic::error(span, "there is one interface more than there are levels");
+                let found = found.label("all interfaces, and not every output is on them");
+                Some(found.help("declare every output `on (i, j, k+1)`, over a mesh `on cell, k+1`; or leave this out"))
+            }
+            Some(_) if self.says_all_interfaces() => {
+                // What goes through the interfaces is there on the last one, too.
+                for field in self.stencil.fields.values_mut().filter(|field| field.role == Role::Carried) {
+                    field.place.levels = Levels::Interfaces;
                 }
-                None => self.misplaced(&self.stencil, &self.stencil.within),
-            };
+                None
+            }
+            Some((_, span)) => {
+                let found = Diagnostic::error(span, "a sweep goes through all levels").label("but these are some");
+                Some(found.help(
+                    "leave it out, and say in the sweep what holds at other levels, as in `if k < 3 { ... }`; where all outputs are on \
+                     interfaces, `levels 0..nk + 1` goes through all of these",
+                ))
+            }
+            None => self.misplaced(&self.stencil, &self.stencil.within),
+        };
         let is_well = found.is_none();
         found.into_iter().for_each(|found| self.tell(found));
         is_well
+    }
+
+    /// The number of a bound that depends on no parameter.
+    fn constant_bound(&self, known: &Known, bound: &Bound) -> Option<i64> {
+        let is_constant = |node: &Node| match node {
+            Node::Param(_) | Node::Read { .. } => false,
+            Node::Use { def, .. } => self.stencil.defs[*def].origin == Origin::Constant,
+            _ => true,
+        };
+        let is_known = bound.body.iter().all(|(_, node)| is_constant(node));
+        if is_known { number(known, bound) } else { None }
+    }
+
+    /// Whether the levels that are said are all interfaces, on whatever grid.
+    fn says_all_interfaces(&self) -> bool {
+        let of = |levels: usize| {
+            let known = Known::new(&self.stencil, Precision::F64, levels, &[]);
+            let own = self.stencil.bounds(GridAxis::K).map(|bound| (bound.is, self.constant_bound(&known, bound)));
+            let all = [(Bounding::First, 0), (Bounding::End, levels as i64 + 1)];
+            own.eq(all.map(|(is, number)| (is, Some(number))))
+        };
+        of(MANY) && of(1)
     }
 
     /// What is wrong with bounds that lie beyond what there is, or leave nothing, on whatever grid; their numbers are those of this
     /// stencil, or program, and what is computed is `of`.
     pub(super) fn misplaced(&self, of: &Stencil, bounds: &[Bound]) -> Option<Diagnostic> {
         let known = Known::new(&self.stencil, Precision::F64, MANY, &[]).on(Grid::rows(MANY, MANY, MANY));
-        let is_constant = |node: &Node| match node {
-            Node::Param(_) | Node::Read { .. } => false,
-            Node::Use { def, .. } => self.stencil.defs[*def].origin == Origin::Constant,
-            _ => true,
-        };
         let counts = |bound: &Bound| bound.body.iter().any(|(_, node)| matches!(node, Node::Count(_)));
-        let number = |bound: &Bound| {
-            let is_known = bound.body.iter().all(|(_, node)| is_constant(node));
-            if is_known { number(&known, bound) } else { None }
-        };
+        let number = |bound: &Bound| self.constant_bound(&known, bound);
         bounds.iter().enumerate().find_map(|(at, bound)| {
             let (axis, span) = (bound.axis, bound.span);
             let more = i64::from(axis == GridAxis::K && may_go_on(of));

@@ -10,9 +10,10 @@ use super::own::Written;
 use super::shared::Shared;
 use super::writer::Writer;
 use super::{Items, Kernel, MeshChoices, MeshTask, Threads};
+use crate::analysis::levels::swept;
 use crate::cells::carried::Carried;
 use crate::gpu::SHARED;
-use crate::ir::{Direction, FieldId, Levels, MeshStencil, Path, Phase, Relation, Role, Store};
+use crate::ir::{Direction, FieldId, MeshStencil, Path, Phase, Relation, Role, Store};
 use crate::kernel::build::{Computing, Making};
 use crate::kernel::{Step, Type, Unroll, ValueId};
 use crate::plan::phases::{Kept, loops};
@@ -40,11 +41,14 @@ struct Column {
 /// do, or where threads load for each other, which takes that room.
 fn threads(task: &MeshTask, choices: &MeshChoices, kept: &BTreeMap<FieldId, Kept>) -> u32 {
     let fields = &task.stencil.stencil.fields;
-    let bytes = |field: FieldId| Type::computing(fields[field].stored.kind(), task.precision).bytes();
+    let bytes = |field: FieldId| {
+        let own = &fields[field];
+        own.place.levels.count(task.levels) * Type::computing(own.stored.kind(), task.precision).bytes()
+    };
     if choices.layout.is_by_column() {
         return choices.threads.block.min(64);
     }
-    let each: usize = kept.iter().filter(|(_, own)| own.levels).map(|(&field, _)| task.levels * bytes(field)).sum();
+    let each: usize = kept.iter().filter(|(_, own)| own.levels).map(|(&field, _)| bytes(field)).sum();
     let smaller = std::iter::successors(Some(choices.threads.block), |&block| (block % 64 == 0).then_some(block / 2));
     let mut fitting = smaller.filter(|&block| each * block as usize <= SHARED);
     fitting.next().unwrap_or(choices.threads.block)
@@ -99,6 +103,11 @@ fn column(writer: &mut Writer) -> (Column, Items) {
     (Column { element, of_block: Some([n, first.unwrap_or(zero)]) }, items)
 }
 
+/// How many levels a thread goes through.
+fn levels(writer: &Writer) -> usize {
+    swept(&writer.task.stencil.stencil, writer.task.levels)
+}
+
 /// A loop through all levels.
 fn through<'a>(
     writer: &mut Writer<'a>,
@@ -108,7 +117,7 @@ fn through<'a>(
     column: Column,
 ) {
     let is_down = direction == Some(Direction::Down);
-    let levels = writer.task.levels as i64;
+    let levels = levels(writer) as i64;
     let (from, to) = if is_down { (levels - 1, 0) } else { (0, levels) };
     let step = if is_down { Step::Down } else { Step::By };
     let one = writer.own.int(1);
@@ -181,7 +190,8 @@ impl Writer<'_> {
             }
         }
         // What lies beyond the levels is looked at by nobody.
-        let Some(level) = self.level(shift, Levels::Full) else { return nothing(self) };
+        let levels = self.field(field).place.levels;
+        let Some(level) = self.level(shift, levels) else { return nothing(self) };
         let Some(own) = &self.sweeping else { return nothing(self) };
         // Whatever is read here is kept.
         own.carried.at(&mut self.own, field, level).unwrap_or(level)

@@ -460,7 +460,11 @@ impl Plan {
     /// Bytes that a thread keeps of the values of sweeps in arrays.
     pub fn kept_bytes(&self, nk: usize) -> usize {
         let kept = self.kept.iter().filter(|(_, kept)| kept.levels);
-        kept.map(|(&field, _)| nk * self.stencil.fields[field].stored.bytes(self.choices.precision)).sum()
+        let bytes = |field: FieldId| {
+            let own = &self.stencil.fields[field];
+            own.place.levels.count(nk) * own.stored.bytes(self.choices.precision)
+        };
+        kept.map(|(&field, _)| bytes(field)).sum()
     }
 }
 

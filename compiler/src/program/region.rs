@@ -342,7 +342,7 @@ pub fn region(
         .into());
     }
     let levels = first..last + 1;
-    if !stencil.sweeps.is_empty() && levels != region.k {
+    if !stencil.sweeps.is_empty() && levels != levels::candidates(stencil, region.k.clone()) {
         // What a sweep starts from stands at the first level of the grid: on fewer, it would start from nothing.
         let low = staged.halo.width(GridAxis::K, Side::Low);
         return Err(Refusal::new(format!(

@@ -6,6 +6,7 @@
 use super::Job;
 use crate::problem::element_of;
 use crate::{Data, Result};
+use stencilc_compiler::analysis::levels::swept;
 use stencilc_compiler::grid::Region;
 use stencilc_compiler::ir::{
     Direction, Field, FieldId, Handle, Levels, Phase, Place, Role, Stencil, Store, needed, phases,
@@ -17,9 +18,9 @@ pub(super) type Compute<'a> = dyn FnMut(&Job, &mut [Option<Data>], bool) -> Resu
 /// Computes a stencil with sweeps by plain ones.
 pub(super) fn run(job: &Job, outputs: &mut [Option<Data>], compute: &mut Compute) -> Result<()> {
     let stencil = needed(job.stencil);
-    let (columns, nk) = (job.grid.columns(), job.grid.nk);
+    let (columns, levels) = (job.grid.columns(), swept(&stencil, job.grid.nk));
     // By field: all that sweeps have computed.
-    let fresh = |field: &Field| Data::fresh(element_of(field.stored, job.precision), columns * nk);
+    let fresh = |field: &Field| Data::fresh(element_of(field.stored, job.precision), columns * levels);
     let carried = stencil.fields.iter().map(|(_, field)| (field.role == Role::Carried).then(|| fresh(field)));
     let mut carried: Vec<Option<Data>> = carried.collect();
     let phases = phases(&stencil);
@@ -37,8 +38,8 @@ pub(super) fn run(job: &Job, outputs: &mut [Option<Data>], compute: &mut Compute
         own.resize(plain.fields.len(), None);
         let runs = match direction {
             None => vec![job.region.k.clone()],
-            Some(Direction::Up) => (0..nk).map(|level| level..level + 1).collect(),
-            Some(Direction::Down) => (0..nk).rev().map(|level| level..level + 1).collect(),
+            Some(Direction::Up) => (0..levels).map(|level| level..level + 1).collect(),
+            Some(Direction::Down) => (0..levels).rev().map(|level| level..level + 1).collect(),
         };
         let mut done = Ok(());
         for run in runs {

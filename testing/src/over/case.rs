@@ -263,6 +263,7 @@ impl subject::Case for Case {
                 asked.any(|after| after.split_once(')').is_some_and(|(_, behind)| behind.starts_with('[')))
             }),
             ("sweeps", text.contains("    sweep k")),
+            ("sweeps through interfaces", stencils.iter().any(|own| !own.sweeps.is_empty() && own.levels.is_some())),
             ("calls in a place", text.contains(") on ")),
             ("interfaces of levels", text.contains(", k+1\n")),
             ("fields that are given new numbers", text.contains("    inout ")),

@@ -145,7 +145,11 @@ impl<'a> Evaluation<'a> {
         let mut reach = (0, i32::MIN / 2);
         writes.iter().for_each(|(_, value)| self.reach(value, 0, &mut reach));
         let levels = mesh.levels.unwrap_or(1) as i64;
-        let (first, end) = (-i64::from(reach.0), levels - i64::from(reach.1));
+        let (first, end) = match self.stencil.sweeps.is_empty() {
+            true => (-i64::from(reach.0), levels - i64::from(reach.1)),
+            // Whatever is read is guarded.
+            false => (0, i64::MAX),
+        };
         let said = self.stencil.levels.map(|(own, by)| own..by.map_or(own + 1, |by| levels + by));
         let is_said = said.is_some() || self.levels.is_some();
         // Of a stencil that writes at interfaces alone, there is one more where levels are said.

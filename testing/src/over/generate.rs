@@ -176,6 +176,8 @@ impl Writer {
         let may_sweep = self.stencil.mesh.levels.is_some() && !matches!(self.style, Style::Adds(_));
         self.sweeps = (may_sweep && self.one_in(3)).then(|| self.rng.usize(1..4));
         if self.sweeps.is_some() {
+            // Through the levels, or through their interfaces, of which the last lies behind them.
+            self.stencil.levels = self.one_in(3).then_some((0, Some(1)));
             return self.write_all();
         }
         // One alone is said before anything is written, since it allows what lacks levels to be made of what has some.
@@ -256,10 +258,16 @@ impl Writer {
         Write::Out(Field { set: self.stencil.over, map: None, levels: self.levels_written(&field), ..field })
     }
 
+    /// Whether sweeps go through interfaces: on the last one there is no level.
+    fn goes_on(&self) -> bool {
+        self.sweeps.is_some() && self.stencil.levels.is_some()
+    }
+
     /// The levels of a field that is written: of a mesh that has some, all of them, or their interfaces.
     fn levels_written(&self, field: &Field) -> Levels {
         match (self.stencil.mesh.levels, field.levels) {
             (None, _) => Levels::None,
+            (Some(_), _) if self.goes_on() => Levels::Interfaces,
             (Some(_), Levels::None) if self.stencil.levels.is_some() => Levels::None,
             (Some(_), Levels::Interfaces) => Levels::Interfaces,
             (Some(_), Levels::None | Levels::All) => Levels::All,
@@ -506,7 +514,7 @@ impl Writer {
         }
         let (fields, lets) = (self.stencil.inputs.len(), self.stencil.lets.len());
         let which = self.rng.usize(0..fields + lets);
-        let (way, made, has) = if which < fields {
+        let (way, made, has, is_of_level) = if which < fields {
             let field = self.stencil.inputs[which].clone();
             let way = match field.map {
                 None if field.everywhere => Way::default(),
@@ -523,13 +531,14 @@ impl Writer {
             if let Some(Leads::Further(by, _) | Leads::Itself(by, _)) = &by {
                 self.stencil.offsets.insert(*by);
             }
-            (way.clone(), Expr::Read { field: which, way, k, by }, own)
+            let is_of_level = field.levels == Levels::All || by.is_some();
+            (way.clone(), Expr::Read { field: which, way, k, by }, own, is_of_level)
         } else {
             let number = which - fields;
             let way = self.way_to(self.stencil.lets[number].set)?;
             let k = self.level(self.stencil.mesh.levels.is_some());
             let own = shape(&self.stencil, &self.stencil.lets[number].value);
-            (way.clone(), Expr::Let { number, way, k }, own)
+            (way.clone(), Expr::Let { number, way, k }, own, false)
         };
         if has.0 != kind {
             return None;
@@ -539,11 +548,13 @@ impl Writer {
             (own, 1) => Expr::Part(Box::new(made), self.rng.usize(0..own)),
             _ => return None,
         };
-        if !self.is_doubtful(&way) {
-            return Some(made);
-        }
-        let otherwise = if kind == Kind::Int { Expr::Int(7) } else { Expr::Real(7.5) };
-        let otherwise = if parts == 1 { otherwise } else { Expr::Vector(vec![otherwise; parts]) };
-        Some(Expr::Choose(Box::new(Cond::Present(way)), Box::new(made), Box::new(otherwise)))
+        let needs_level = (is_of_level && self.goes_on()).then_some(Cond::HasLevel(0));
+        let needs_end = self.is_doubtful(&way).then_some(Cond::Present(way));
+        let guarded = [needs_level, needs_end].into_iter().flatten().fold(made, |made, cond| {
+            let otherwise = if kind == Kind::Int { Expr::Int(7) } else { Expr::Real(7.5) };
+            let otherwise = if parts == 1 { otherwise } else { Expr::Vector(vec![otherwise; parts]) };
+            Expr::Choose(Box::new(cond), Box::new(made), Box::new(otherwise))
+        });
+        Some(guarded)
     }
 }

@@ -5,7 +5,7 @@
 //! cache meanwhile: in double precision, for in single precision it gains or loses as much, by the number of columns. Where the levels of an element follow each other, threads that follow each other load the levels of one column, hand them over
 //! through shared memory, where each finds its own, and write what came of it the same way.
 
-use super::Column;
+use super::{Column, levels};
 use crate::analysis::footprint::Footprint;
 use crate::gpu::SHARED;
 use crate::ir::{FieldId, Hop, Levels, MeshStencil, Path, Precision, Relation, Role};
@@ -284,7 +284,7 @@ pub(super) fn words(writer: &Writer, wanted: &[(FieldId, Path)]) -> usize {
 pub(super) fn is_level(writer: &Writer, k: ValueId, is_down: bool) -> Term {
     match is_down {
         true => k.is(Relation::Ge, 0),
-        false => k.less(writer.task.levels),
+        false => k.less(levels(writer)),
     }
 }
 

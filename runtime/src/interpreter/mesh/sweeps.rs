@@ -4,12 +4,13 @@ use super::super::sweeps::plain;
 use super::{MeshJob, interpret_mesh, len};
 use crate::problem::element_of;
 use crate::{Data, Result};
+use stencilc_compiler::analysis::levels::swept;
 use stencilc_compiler::ir::{Direction, Handle, Role, needed};
 
 /// Computes a stencil with sweeps by plain ones.
 pub(super) fn run(job: &MeshJob, outputs: &mut [Option<Data>], progress: &(dyn Fn(usize) + Sync)) -> Result<()> {
     let whole = job.stencil.with(needed(&job.stencil.stencil));
-    let elements = job.mesh.size(whole.set());
+    let (elements, levels) = (job.mesh.size(whole.set()), swept(&whole.stencil, job.levels));
     // By field: all that sweeps have computed.
     let carried = whole.stencil.fields.iter().map(|(_, field)| {
         let fresh = || Data::fresh(element_of(field.stored, job.precision), len(field.place, job.mesh, job.levels));
@@ -29,8 +30,8 @@ pub(super) fn run(job: &MeshJob, outputs: &mut [Option<Data>], progress: &(dyn F
         plain.stencil = stencil;
         let runs = match direction {
             None => vec![job.computed.clone()],
-            Some(Direction::Up) => (0..job.levels).map(|level| level..level + 1).collect(),
-            Some(Direction::Down) => (0..job.levels).rev().map(|level| level..level + 1).collect(),
+            Some(Direction::Up) => (0..levels).map(|level| level..level + 1).collect(),
+            Some(Direction::Down) => (0..levels).rev().map(|level| level..level + 1).collect(),
         };
         let mut done = Ok(());
         for run in runs {

@@ -25,7 +25,7 @@ impl Writer {
                 self.reads = Some(Known { done, here, end, is_down });
                 // What it begins with says of which kind it is.
                 let start = if kind == Kind::Int { Expr::Int(self.rng.i32(-3..4)) } else { Expr::Real(0.5) };
-                let (has_before, value) = (Cond::HasLevel(if is_down { 1 } else { -1 }), self.expr(kind, 1, 3));
+                let (has_before, value) = (self.has_level(if is_down { 1 } else { -1 }), self.expr(kind, 1, 3));
                 let value = Expr::Choose(Box::new(has_before), Box::new(value), Box::new(start));
                 self.stencil.swept[here].1 = value;
             }
@@ -34,7 +34,8 @@ impl Writer {
             for _ in 0..self.rng.usize(0..2) {
                 let write = self.out();
                 let Write::Out(field) = &write else { continue };
-                if field.parts > 1 || field.levels != Levels::All {
+                let levels = if self.goes_on() { Levels::Interfaces } else { Levels::All };
+                if field.parts > 1 || field.levels != levels {
                     continue;
                 }
                 let value = self.expr(field.stored.kind(), 1, 3);
@@ -66,6 +67,11 @@ impl Writer {
             return Some(value);
         }
         let otherwise = if wanted == Kind::Int { Expr::Int(2) } else { Expr::Real(0.25) };
-        Some(Expr::Choose(Box::new(Cond::HasLevel(k)), Box::new(value), Box::new(otherwise)))
+        Some(Expr::Choose(Box::new(self.has_level(k)), Box::new(value), Box::new(otherwise)))
+    }
+
+    /// That there is a value of a sweep so many levels away.
+    fn has_level(&self, k: i32) -> Cond {
+        Cond::HasLevel(if k > 0 && self.goes_on() { k - 1 } else { k })
     }
 }
