@@ -133,8 +133,11 @@ pub fn run(
     let left = total.saturating_sub(before);
     let frames = own.every.map_or(0, |every| left.div_ceil(every) + 1);
     animate::check_room(&written.animations, left, frames)?;
-    if let Checked::Grid(problem) = &ready.checked {
-        problem.staged.rims.iter().for_each(|rim| terminal::note(&rim.told(&problem.staged)));
+    match &ready.checked {
+        Checked::Grid(problem) => {
+            problem.staged.rims.iter().for_each(|rim| terminal::note(&rim.told(&problem.staged)));
+        }
+        Checked::Mesh(problem) => problem.unwritten().iter().for_each(|read| terminal::note(read.told())),
     }
 
     let progress = Progress::steps(left as usize, "running");

@@ -217,3 +217,86 @@ fn zones_of_neighbours_are_asked_for() {
     let [one, two] = ["one.npy", "two.npy"].map(|name| fs::read(folder.path(name)).unwrap());
     assert_eq!(one, two);
 }
+
+/// Variables that begin as nothing, of which calls compute some levels and zones, and others read more.
+const UNWRITTEN: &str = "\
+mesh area {
+    set vertex, edge, cell
+    map edge.cells -> cell[2] missing skip
+    map cell.edges -> edge[3] missing skip
+    zone lateral, nudging, interior on cell
+    levels k
+}
+stencil twice over area.cell { in a; out b; b = 2 * a }
+stencil count over area.cell { in a; out n: int; n = if a > 0 { 1 } else { 2 } }
+stencil slope over area.edge {
+    in b on cell
+    out g
+    g = if present(cells.0) && present(cells.1) { b[cells.0] - b[cells.1] } else { 0 }
+}
+stencil where_asked over area.cell { in b; in n: int; out c; c = if n > 0 { b } else { 0 } }
+stencil inside over area.cell { in b; out c; zones interior; c = b }
+stencil below over area.cell { in b; out c; c = if k > 0 { b[k-1] } else { 0 } }
+stencil solved over area.cell { in a; out w on cell, k+1; sweep k up { w = if k > 0 { w[k-1] + a } else { 0 } } }
+stencil depths over area.cell { in w on cell, k+1; out d; d = w[k+1] - w }
+
+program reads_what_is_not_there over area {
+    in a on cell
+    out g on edge
+    out c, d on cell
+    let b = twice(a) on interior
+    let n = count(a) on nudging, levels 1..nk
+    g = slope(b)
+    c = where_asked(b, n)
+    let w = solved(a)
+    d = depths(w)
+}
+program turns over area {
+    in a on cell
+    out c on cell
+    let b = twice(a) on levels 1..nk
+    repeat 3 {
+        c = inside(b) on levels 1..nk
+        b = twice(c) on levels 1..nk
+    }
+}
+program reads_what_is_there over area {
+    inout a on cell
+    out c, d on cell
+    let b = twice(a) on interior
+    c = inside(b)
+    let e = twice(a) on lateral
+    e = twice(a) on nudging, interior
+    let n = count(a)
+    d = where_asked(e, n)
+    let f = twice(a) on levels 0..nk - 1
+    d = below(f)
+    repeat 2 { a = twice(a) on interior }
+}
+";
+
+#[test]
+fn what_no_call_has_computed_is_told_where_it_is_read() {
+    let folder = Folder::new();
+    fs::write(folder.path("area.stn"), UNWRITTEN).unwrap();
+    folder.done("mesh make limited --size R2B2 --within 30 --lateral 1 --nudging 1 -o area.npz");
+    let told = |program: &str| {
+        let call = format!("run area.stn --program {program} --mesh area.npz --levels 4 --draw --device cpu");
+        let text = folder.transcript(&[&call]);
+        assert!(text.contains("=> 0"), "{text}");
+        let notes = text.lines().filter_map(|line| line.strip_prefix("note: `"));
+        notes.map(|note| note.split(';').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    let program = "which no call of program `reads_what_is_not_there` has computed before: there it is";
+    assert_eq!(
+        told("reads_what_is_not_there"),
+        [
+            format!("slope` reads `b` on level 0 of cell 100, for edge 2, {program} NaN"),
+            format!("where_asked` reads `n` on level 0 of cell 0, {program} 0"),
+            format!("depths` reads `w` on interface 4 of cell 0, {program} NaN"),
+        ]
+    );
+    let [note] = &told("turns")[..] else { panic!() };
+    assert!(note.contains("twice on levels 1..nk` reads `c` on level 1 of cell 4, which no call"), "{note}");
+    assert_eq!(told("reads_what_is_there"), Vec::<String>::new());
+}

@@ -14,6 +14,7 @@ pub mod reached;
 pub mod reuse;
 pub mod roofline;
 pub mod runs;
+pub mod surely;
 pub mod sweeps;
 pub mod traffic;
 pub mod values;

@@ -18,6 +18,7 @@ mod request;
 mod script;
 mod tables;
 pub mod test;
+mod unwritten;
 pub mod ways;
 mod written;
 
@@ -46,6 +47,7 @@ pub use model::Binding;
 pub use outline::{Outline, is_internal};
 pub use request::Request;
 pub use script::MeshScript;
+pub use unwritten::Unwritten;
 
 /// A program over a mesh and the numbers to compute with, all checked.
 #[derive(Clone, Debug)]

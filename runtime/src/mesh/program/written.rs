@@ -6,14 +6,15 @@ use crate::mesh::Bound;
 use std::ops::Range;
 use stencilc_compiler::ir::mesh::Zones;
 use stencilc_compiler::ir::program::{Action, Call};
-use stencilc_compiler::ir::{Handle, Levels, Role, SetId, VariableId};
+use stencilc_compiler::ir::{FieldId, Handle, Levels, Role, SetId, VariableId};
 
 /// What a call computes of a variable.
-struct Part {
+#[derive(Clone, Debug)]
+pub(super) struct Part {
     /// The set over which it runs.
     set: SetId,
-    zones: Option<Zones>,
-    levels: Range<usize>,
+    pub zones: Option<Zones>,
+    pub levels: Range<usize>,
 }
 
 /// Of which numbers of an array it is known that they are computed.
@@ -31,9 +32,14 @@ impl Written<'_> {
         let Some(parts) = &self.parts else { return true };
         let [_, elements, inner] = self.extents;
         let (level, element) = (index / (elements * inner), index / inner % elements);
-        parts.iter().any(|Part { set, zones, levels }| {
-            levels.contains(&level) && zones.is_none_or(|zones| zones.contain(self.mesh.zone(*set, element)))
-        })
+        parts.iter().any(|part| part.levels.contains(&level) && part.has(self.mesh, element))
+    }
+}
+
+impl Part {
+    /// Whether it has an element of its set, on its levels.
+    pub fn has(&self, mesh: &Bound, element: usize) -> bool {
+        self.zones.is_none_or(|zones| zones.contain(mesh.zone(self.set, element)))
     }
 }
 
@@ -62,21 +68,28 @@ impl MeshProblem {
 
     /// What a call computes of a variable, for each field of its stencil that is written there; nothing inside if that is all of it.
     fn parts_of(&self, call: &Call, variable: VariableId) -> Vec<Option<Part>> {
+        let fields = self.program.stencils[call.stencil].stencil.fields.handles();
+        let written = fields.filter(|id| call.fields[id.index()].written == Some(variable));
+        written.map(|field| self.part(call, field)).collect()
+    }
+
+    /// What a call computes of a field that it writes; nothing if that is all of it.
+    pub(super) fn part(&self, call: &Call, field: FieldId) -> Option<Part> {
         let own = &self.program.stencils[call.stencil];
+        let field = &own.stencil.fields[field];
+        let levels = match field.place.levels {
+            Levels::None => 0..1,
+            levels if !own.mesh.levels || !self.is_known(call) => 0..levels.count(self.levels),
+            Levels::Full | Levels::Interfaces => self.computed(call.stencil, &self.params_of(call)).ok()?,
+        };
+        let is_own = matches!(field.role, Role::Out | Role::InOut);
+        is_own.then(|| Part { set: own.set(), zones: own.stencil.zones, levels })
+    }
+
+    /// Whether the parameters of a call depend on no number that is computed on the way.
+    pub(super) fn is_known(&self, call: &Call) -> bool {
         let scope =
             Scope { program: &self.program, precision: self.precision, levels: self.levels, params: &self.params };
-        let is_known = call.params.iter().flatten().all(|body| scope.reads(body).is_empty());
-        let fields = own.stencil.fields.iter();
-        let written = fields.filter(|(id, _)| call.fields[id.index()].written == Some(variable));
-        let part = |field: &stencilc_compiler::ir::Field| {
-            let levels = match field.place.levels {
-                Levels::None => 0..1,
-                levels if !own.mesh.levels || !is_known => 0..levels.count(self.levels),
-                Levels::Full | Levels::Interfaces => self.computed(call.stencil, &self.params_of(call)).ok()?,
-            };
-            let is_own = matches!(field.role, Role::Out | Role::InOut);
-            is_own.then(|| Part { set: own.set(), zones: own.stencil.zones, levels })
-        };
-        written.map(|(_, field)| part(field)).collect()
+        call.params.iter().flatten().all(|body| scope.reads(body).is_empty())
     }
 }
