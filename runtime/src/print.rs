@@ -124,9 +124,9 @@ fn one(
     let mut own: Arena<_, Field> = Arena::new();
     own.add(stencil.fields[field].clone());
     check_memory(&Stencil { fields: own, ..Stencil::default() }, precision, grid, None, |_| false)?;
-    let element = element_of(stencil.fields[field].stored, precision);
+    let (element, levels) = (element_of(stencil.fields[field].stored, precision), stencil.fields[field].place.levels);
     let mut outputs: Vec<Option<Data>> = vec![None; stencil.fields.len()];
-    outputs[field.index()] = Some(Data::fresh(element, grid.columns() * grid.nk));
+    outputs[field.index()] = Some(Data::fresh(element, grid.columns() * levels.count(grid.nk)));
     // The same inputs, without the fields that are only written or carried, which have none.
     let seen: Vec<usize> = problem.stencil.seen_by_prints().map(Handle::index).collect();
     let mut inputs: Vec<Option<Data>> = seen.iter().map(|&place| problem.inputs[place].take()).collect();

@@ -183,6 +183,7 @@ stencil implicit {
     levels 0..nk + 1
     sweep k up { let up = if k == 0 { w } else { 0.5 * up[k-1] - a[k-1] * w[i-1] } }
     sweep k down { x = if k == nk { up } else { up - 0.25 * x[k+1] + a } }
+    print(\"before\", up)
     y = x + (if k < nk { up[k+1] } else { 7 }) + (if k > 1 { up[k-2] } else { 0 })
 }
 program column {
@@ -216,6 +217,7 @@ stencil implicit over area.edge {
     levels 0..nk + 1
     sweep k up { let up = if k == 0 { p[cells.0] } else { 0.5 * up[k-1] - a[cells.1, k-1] * p[cells.0] } }
     sweep k down { x = if k == nk { up } else { up - 0.25 * x[k+1] + a[cells.0] } }
+    print(\"before\", up)
     y = x + (if k < nk { up[k+1] } else { 7 }) + (if k > 1 { up[k-2] } else { 0 })
 }
 program column over area {
@@ -254,6 +256,18 @@ fn sweeps_go_through_interfaces() {
         }
         let [one, three] = [1, 3].map(|gpus| fs::read(folder.path(&format!("x{gpus}.npy"))).unwrap());
         assert_eq!(one, three, "{file}");
+    }
+    // What a print shows of a sweep needs all interfaces, too.
+    let prints = [("swept.stn --grid 5x4x3", "3,2,1"), ("swept_mesh.stn --mesh tri.npz --levels 3", "7,1")];
+    for (call, at) in prints {
+        for subject in ["--stencil implicit", "--program column"] {
+            let shown = ["cpu", "emulate"].map(|device| {
+                let text = folder.done(&format!("run {call} {subject} --draw --device {device} --at {at}"));
+                let line = text.lines().find(|line| line.contains("before")).map(str::to_owned);
+                line.unwrap_or_else(|| panic!("{text}"))
+            });
+            assert!(shown[0] == shown[1] && !shown[0].contains("not computed"), "{shown:?}");
+        }
     }
     let text = folder.done("build swept.stn --stencil hydrostatic --emit cuda");
     assert!(text.contains("k_first > 0 || k_end < nk + 1"), "{text}");

@@ -1,6 +1,7 @@
 //! Values to show, and the stencils that compute them.
 
-use super::{Arena, Body, Field, FieldId, Handle, Node, Place, Role, Stencil, Store, Stored, Verify, needed};
+use super::program::GridAxis;
+use super::{Arena, Body, Field, FieldId, Handle, Levels, Node, Place, Role, Stencil, Store, Stored, Verify, needed};
 use crate::source::Span;
 use crate::text::FreeText;
 
@@ -65,7 +66,17 @@ impl Stencil {
         stencil.name = Self::name_of_print(&self.name, number);
         stencil.fields = fields;
         stencil.stores.push(Store { field, body: with_fields(&print.body, &handles), sweep: None });
-        Some((needed(&stencil).verified("taking a print by itself"), field))
+        let mut stencil = needed(&stencil);
+        // Sweeps through interfaces need them all: what is made of those is shown on each.
+        let on_interfaces = |store: &Store| {
+            let own = &stencil.fields[store.field];
+            own.role == Role::Carried && own.place.levels == Levels::Interfaces
+        };
+        if stencil.stores.iter().any(on_interfaces) {
+            stencil.within = self.bounds(GridAxis::K).cloned().collect();
+            stencil.fields[field].place.levels = Levels::Interfaces;
+        }
+        Some((stencil.verified("taking a print by itself"), field))
     }
 }
 

@@ -177,7 +177,7 @@ impl Writer {
         self.sweeps = (may_sweep && self.one_in(3)).then(|| self.rng.usize(1..4));
         if self.sweeps.is_some() {
             // Through the levels, or through their interfaces, of which the last lies behind them.
-            self.stencil.levels = self.one_in(3).then_some((0, Some(1)));
+            self.stencil.levels = self.one_in(2).then_some((0, Some(1)));
             return self.write_all();
         }
         // One alone is said before anything is written, since it allows what lacks levels to be made of what has some.
