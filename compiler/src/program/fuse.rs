@@ -183,8 +183,9 @@ impl Fuser<'_> {
         for (input, variable) in stage.reads() {
             carry.extend(written.iter().filter(|(_, own)| *own == variable).map(|(output, _)| (*output, input)));
         }
-        // What keeps a plane while it goes on knows nothing of levels that come one after the other.
-        if carry.is_empty() || !stage.is_whole || !stage.stencil.sweeps.is_empty() {
+        // What keeps a plane while it goes on knows nothing of levels that come one after the other, and reads and writes fields that are
+        // apart, as they are in a stage that was fused.
+        if carry.is_empty() || !stage.is_whole || is_alone(stage) {
             return None;
         }
         stage.carry = carry;

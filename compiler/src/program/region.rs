@@ -356,6 +356,7 @@ pub fn region(
         .into());
     }
     region.k = levels;
+    check_edges(staged, stencil, call, [&wanted, &region], there)?;
     let [said, can] = [&wanted, &region].map(|own| staged.without_edges(own));
     for axis in GridAxis::ALL {
         let count = staged.inner().along(axis).len();
@@ -363,7 +364,6 @@ pub fn region(
             format!(", in program `{program}`")
         })?;
     }
-    check_edges(staged, stencil, call, [&wanted, &region], there)?;
     Ok(region)
 }
 

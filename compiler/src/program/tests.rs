@@ -396,20 +396,27 @@ fn what_a_sweep_gives_can_be_renamed() {
     }
 }
 
-/// Levels that come one after the other are no plane that is kept while a loop goes on.
+/// Levels that come one after the other are no plane that is kept while a loop goes on; and what is by itself reads and writes fields that
+/// are the same.
 #[test]
-fn a_loop_that_sweeps_carries_nothing() {
-    let carried = |value: &str| {
+fn a_loop_of_what_is_fused_with_nothing_carries_nothing() {
+    let carried = |place: &str, own: &str| {
         let text = format!(
-            "program own {{ inout a; boundary {{ i: periodic; j: periodic }}; repeat 3 {{ a = next(a) }} }}
-             stencil next {{ in x; out y; {value} }}"
+            "program own {{ inout a; boundary {{ i: periodic; j: periodic }}; repeat 3 {{ a = next(a){place} }} }}
+             stencil next {{ {own} }}"
         );
         let fusing = Fusing { fuse: Fuse::Everything, times: 1, wraps: true, whole: true };
         let fused = staged(&text, Grid::rows(8, 2, 4)).unwrap().fused(fusing);
         fused.stages.iter().map(|stage| stage.carry.len()).sum::<usize>()
     };
-    assert_eq!(carried("y = 0.5*x[i+1]"), 1);
-    assert_eq!(carried("sweep k up { y = if k == 0 { x } else { y[k-1] + x } }"), 0);
+    let [swept, plain, changed] = [
+        "in x; out y; sweep k up { y = if k == 0 { x } else { y[k-1] + x } }",
+        "in x; out y; y = 0.5*x[i+1]",
+        "inout x; x = 0.5*x",
+    ];
+    assert_eq!([plain, changed, swept].map(|own| carried("", own)), [1, 1, 0]);
+    // A part that is all.
+    assert_eq!([plain, changed].map(|own| carried(" on j 0..nj", own)), [0, 0]);
 }
 
 /// A sweep begins at the first level. On the others alone it would begin with nothing.
