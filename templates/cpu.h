@@ -19,6 +19,13 @@
 #define STENCILC_SIDE_BY_SIDE _Pragma("GCC ivdep")
 #endif
 
+// Stands where kernels have `#pragma unroll`, if they are to be fast: of a loop within a loop compilers make no vectors.
+#if defined(__clang__)
+#define STENCILC_UNROLLED _Pragma("unroll")
+#else
+#define STENCILC_UNROLLED _Pragma("GCC unroll 16")
+#endif
+
 // Mathematics: what is rounded as IEEE 754 says. The C library is linked, its headers are not read.
 extern "C" {
 double fma(double, double, double) noexcept;
@@ -75,6 +82,7 @@ double scalbn(double, int) noexcept;
 float scalbnf(float, int) noexcept;
 int abs(int) noexcept;
 }
+template <class To, class From> inline To converted(From from) { return To(from); }
 inline bool isnan(double x) { return x != x; }
 inline bool isinf(double x) { return __builtin_isinf(x); }
 inline bool isfinite(double x) { return __builtin_isfinite(x); }
@@ -147,3 +155,6 @@ template <class T> void __stwb(T* place, T value) { *place = value; }
 template <class T> void __stcg(T* place, T value) { *place = value; }
 template <class T> void __stcs(T* place, T value) { *place = value; }
 template <class T> void __stwt(T* place, T value) { *place = value; }
+
+// Lets what is at a place come to the caches.
+inline void prefetch(const void* place) { __builtin_prefetch(place); }

@@ -58,9 +58,7 @@ template <int pending> __device__ __forceinline__ void copy_async_wait()
 
 //: prefetch
 // Lets what is at a place in global memory come to the second-level cache.
-#ifdef STENCILC_EMULATED
-inline void prefetch(const void*) {}
-#else
+#ifndef STENCILC_EMULATED
 __device__ __forceinline__ void prefetch(const void* place)
 {
     asm volatile("prefetch.global.L2 [%0];" :: "l"(place));

@@ -50,7 +50,7 @@ fn problem(stencil: &Stencil, grid: Grid, arrays: &[(&str, &[f32])]) -> Problem 
 /// An output as the numbers of single precision that it holds.
 fn output(problem: &Problem, name: &str) -> Vec<f32> {
     let field = problem.stencil.field_named(name).unwrap();
-    match interpreted(problem).unwrap().swap_remove(field.index()).unwrap() {
+    match interpreted(problem).unwrap().outputs.swap_remove(field.index()).unwrap() {
         Data::F32(numbers) => numbers,
         other => panic!("{other:?}"),
     }
@@ -205,6 +205,8 @@ fn numbers_that_are_written_make_no_single_precision_by_themselves() {
     let a = vec![1.0f32; 3];
     let problem = problem(&lowered("mixed", text)[0], Grid::rows(1, 1, 3), &[("a", &a)]);
     let field = problem.stencil.field_named("r").unwrap();
-    let Data::F64(numbers) = interpreted(&problem).unwrap().swap_remove(field.index()).unwrap() else { panic!() };
+    let Data::F64(numbers) = interpreted(&problem).unwrap().outputs.swap_remove(field.index()).unwrap() else {
+        panic!()
+    };
     assert_eq!(numbers, [0.1, 0.1 * 1.1, 0.1 * 1.1 * 1.1]);
 }

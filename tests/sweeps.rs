@@ -50,7 +50,7 @@ fn problem(text: &str) -> Problem {
 /// The output called `name`.
 fn output(problem: &Problem, name: &str) -> Data {
     let field = problem.stencil.field_named(name).unwrap();
-    interpreted(problem).unwrap()[field.index()].clone().unwrap()
+    interpreted(problem).unwrap().outputs[field.index()].clone().unwrap()
 }
 
 fn input<'a>(problem: &'a Problem, name: &str) -> &'a Data {

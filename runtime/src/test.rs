@@ -36,7 +36,7 @@ pub struct Options<'a> {
     /// Whether fused multiply-adds are formed.
     pub contract: bool,
     /// Computes the outputs, by field. What was computed it writes into the problem.
-    pub compute: &'a dyn Fn(&mut Problem) -> Result<Vec<Option<Data>>>,
+    pub compute: &'a dyn Fn(&mut Problem) -> Result<Computed>,
 }
 
 /// What came of a test.
@@ -46,6 +46,14 @@ pub struct Report {
     pub region: Region,
     /// What was not as expected, in the order of the text.
     pub failures: Vec<Failure>,
+}
+
+/// What was computed, by the fields of a problem.
+pub struct Computed {
+    /// The outputs.
+    pub outputs: Vec<Option<Data>>,
+    /// On which levels.
+    pub levels: Vec<Range<usize>>,
 }
 
 /// An expectation that does not hold.
@@ -107,8 +115,8 @@ pub fn run(stencil: &Stencil, test: &Test, options: &Options) -> Result<Report> 
         drawing: Drawing::Nothing,
     });
     let mut problem = problem.map_err(without_options)?;
-    let outputs = (options.compute)(&mut problem)?;
-    let checks = Checks::new(prepare(&test.checks, precision, contract), &problem, &outputs, &values)?;
+    let computed = (options.compute)(&mut problem)?;
+    let checks = Checks::new(prepare(&test.checks, precision, contract), &problem, &computed, &values)?;
     let failures = test.expectations.iter().map(|expectation| checks.failure(expectation));
     let failures = failures.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
     Ok(Report { region: problem.region, failures })
@@ -123,22 +131,24 @@ pub(crate) fn without_options(error: Error) -> Error {
 ///
 /// # Errors
 /// Those of [`interpret`].
-pub fn interpreted(problem: &Problem) -> Result<Vec<Option<Data>>> {
+pub fn interpreted(problem: &Problem) -> Result<Computed> {
     let mut outputs = problem.outputs.clone();
     interpret(&problem.job(&problem.inputs()), &mut outputs, &|_| {})?;
-    Ok(outputs)
+    let levels = outputs.iter().map(|_| problem.region.k.clone()).collect();
+    Ok(Computed { outputs, levels })
 }
 
 /// Computes the outputs of a program by the interpreter.
 ///
 /// # Errors
 /// The program does not fit the grid, or those of [`interpret`].
-pub fn interpreted_program(program: &Program, problem: &mut Problem, contract: bool) -> Result<Vec<Option<Data>>> {
+pub fn interpreted_program(program: &Program, problem: &mut Problem, contract: bool) -> Result<Computed> {
     let own = Arc::new(ProgramProblem::of(program, problem.clone(), contract)?);
     problem.region = own.outer.region.clone();
     let mut driver = Driver::new(Interpreter::new(Arc::clone(&own))).given()?;
     driver.finish()?;
-    results(&own, &driver)
+    let levels = own.staged.program.outer().map(|variable| own.region_of(variable).k).collect();
+    Ok(Computed { outputs: results(&own, &driver)?, levels })
 }
 
 /// The values that parameters of a prepared stencil have if none is given.
@@ -283,20 +293,26 @@ struct Checks<'a> {
     inputs: Vec<Option<Data>>,
     /// By field of `stencil`: whether it was computed; nothing of what is no field of the tested stencil.
     computed: Vec<Option<bool>>,
+    /// By field of `stencil`: on which levels it was computed, if it was.
+    there: Vec<Range<usize>>,
+    /// The levels on which anything was computed.
+    levels: Range<usize>,
 }
 
 impl<'a> Checks<'a> {
     fn new(
         mut stencil: Stencil,
         problem: &'a Problem,
-        outputs: &[Option<Data>],
+        Computed { outputs, levels }: &Computed,
         values: &BTreeMap<String, Value>,
     ) -> Result<Self> {
-        goes_on_as(&mut stencil, &problem.region.k, problem.grid.nk);
+        let end = levels.iter().map(|own| own.end).fold(problem.region.k.end, usize::max);
+        let all_levels = problem.region.k.start..end;
+        goes_on_as(&mut stencil, &all_levels, problem.grid.nk);
         let frame = Frame::new(&stencil, problem.grid, problem.grid.nk)?;
         let params = values_of(&stencil, problem.precision, values)?;
         let axes = frame.coordinates();
-        let (mut inputs, mut computed) = (Vec::new(), Vec::new());
+        let (mut inputs, mut computed, mut there) = (Vec::new(), Vec::new(), Vec::new());
         for (_, field) in stencil.fields.iter() {
             let own = problem.stencil.field_named(&field.name);
             let data = match (coordinate(&field.name), own) {
@@ -309,16 +325,16 @@ impl<'a> Checks<'a> {
             };
             inputs.push(data);
             computed.push(own.map(|own| problem.stencil.fields[own].role != Role::In));
+            there.push(own.map_or_else(|| all_levels.clone(), |own| levels[own.index()].clone()));
         }
-        Ok(Self { stencil, problem, frame, params, inputs, computed })
+        Ok(Self { stencil, problem, frame, params, inputs, computed, there, levels: all_levels })
     }
 
     /// Nothing if the expectation holds.
     fn failure(&self, expectation: &Expectation) -> Result<Option<Failure>> {
         let only = self.only(expectation.truth);
-        let whole = &self.problem.region;
         let (i, j) = self.columns(&only);
-        let levels = self.levels(&only, whole.k.clone());
+        let levels = self.levels(&only, self.levels.clone());
         let (mut cells, mut failed, mut first) = (0, 0, None);
         for run in levels.chunk_by(|below, above| below + 1 == *above) {
             let (Some(&low), Some(&high)) = (run.first(), run.last()) else { continue };
@@ -395,8 +411,7 @@ impl<'a> Checks<'a> {
             }
         }
         let known = Known::new(&outputs, precision, nk, &self.params);
-        let there = vec![self.problem.region.k.clone(); stencil.fields.len()];
-        let computed = readable_with_said(&known, levels, Some(&there));
+        let computed = readable_with_said(&known, levels, Some(&self.there));
         given.into_iter().filter(|level| computed.binary_search(level).is_ok()).collect()
     }
 

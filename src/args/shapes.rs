@@ -2,11 +2,15 @@
 
 use super::Block;
 use std::str::FromStr;
-use stencilc_compiler::access::Access;
+use stencilc_compiler::access::{Access, LevelsPerThread};
 use stencilc_compiler::gpu::WARP;
+use stencilc_compiler::plan::Choices;
 
 /// Shapes that are often among the fastest.
 const FEW: [[u32; 3]; 4] = [[64, 2, 1], [128, 1, 1], [64, 4, 1], [32, 2, 2]];
+
+/// The same of blocks whose threads go through whole columns: small ones find room in shared memory for what sweeps keep.
+const COLUMNS: [[u32; 3]; 5] = [[64, 2, 1], [128, 1, 1], [64, 4, 1], [64, 1, 1], [32, 1, 1]];
 
 /// The same of blocks that walk along k.
 const WALKING: [[u32; 3]; 4] = [[128, 4, 1], [64, 4, 1], [64, 6, 1], [128, 2, 1]];
@@ -54,6 +58,9 @@ impl Shapes {
         let all = match self {
             Self::Usual => vec![usual],
             Self::Few if access.queue().is_some() => WALKING.to_vec(),
+            Self::Few if access.levels(&Choices::default().knobs) == LevelsPerThread::All => {
+                [COLUMNS.as_slice(), &[usual]].concat()
+            }
             Self::Few => [FEW.as_slice(), &[usual]].concat(),
             Self::Thesis => powers(usual[0].min(LANES), 512),
             Self::All => powers(1, 1024),
@@ -105,6 +112,7 @@ mod tests {
         assert_eq!(count(Shapes::Thesis, "warp"), 80);
         assert_eq!(count(Shapes::Few, "idxvar"), 4);
         assert_eq!(count(Shapes::Few, "warp"), 5);
+        assert_eq!(count(Shapes::Few, "zloop"), 5);
         let idxvar = find("idxvar").unwrap();
         let given: Vec<Shapes> = "usual,64x2x1,128x1x1,thesis".split(',').map(|word| word.parse().unwrap()).collect();
         assert_eq!(blocks(&given, idxvar).len(), 35);

@@ -156,8 +156,9 @@ pub fn bench(args: &Args, subject: &Subject, json: bool) -> Result<()> {
     }
     let texts = Rc::new(Texts::new(own.texts.as_deref())?);
     let asked = subject.asked(&own.over, &of_program.fuse)?;
-    let mut ways = Ways::new(subject.problem(kernels, &own.over, of_program.times)?);
+    let problem = subject.problem(kernels, &own.over, of_program.times)?;
     let platform = with_kernels(kernels.device, "measure")?.open(TRIED)?;
+    let mut ways = Ways::new(problem).on(&platform);
     let mut why = None;
     for name in own.over.orders(&[auto::AUTO]) {
         let ordered = own.over.ordering(&ways.problem, name, &asked.layouts)?;

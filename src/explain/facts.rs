@@ -208,7 +208,7 @@ impl Explanation {
         };
         let nk = grid.nk.min(analysis::LEVELS);
         let known = Known::new(stencil, precision, nk, params);
-        let classes = classes(stencil, &known, nk);
+        let classes = classes(stencil, &known, analysis::levels::candidates(stencil, 0..nk).end);
         let evaluations: Vec<Evaluation> = classes.iter().map(|class| evaluate(stencil, &class.reached)).collect();
         let evaluated: Vec<(&Class, &Evaluation)> = classes.iter().zip(&evaluations).collect();
 

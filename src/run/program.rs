@@ -21,9 +21,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
+use stencilc_compiler::grid::Region;
 use stencilc_runtime::device::Platform;
 use stencilc_runtime::files::{Pattern, no_place};
 use stencilc_runtime::job::{Checked, Domain, Job, Ready, Run, Subject};
+use stencilc_runtime::program::ProgramProblem;
 use stencilc_runtime::{Device, Error, Result};
 
 /// Options of `run` that are about programs.
@@ -367,22 +369,28 @@ fn choose(args: &Args, input: &Input, ready: &mut Ready, device: Device, platfor
     }
 }
 
+/// Where a program on a grid computes what is declared by a name.
+fn region_of(problem: &ProgramProblem, name: &str) -> Region {
+    let own = problem.staged.program.declared(name);
+    own.map_or_else(|| problem.outer.region.clone(), |variable| problem.region_of(variable))
+}
+
 /// What the outputs hold: fields, and numbers.
 fn results(checked: &Checked, run: &Run, numbers: &[String]) -> Result<Results> {
     let mut results = Results::default();
     for name in run.outputs() {
         if let (Checked::Grid(problem), Some(rows)) = (checked, run.by_rows(&name)?) {
-            let outer = &problem.outer;
-            let field = outer.stencil.field_named(&name).map(|id| &outer.stencil.fields[id]);
-            results.fields.extend(field.map(|field| Summary::of_rows(field, &rows, &outer.region)).transpose()?);
+            let field = problem.outer.stencil.field_named(&name).map(|id| &problem.outer.stencil.fields[id]);
+            let summary = field.map(|field| Summary::of_rows(field, &rows, &region_of(problem, &name)));
+            results.fields.extend(summary.transpose()?);
             continue;
         }
         let held = run.held(&name)?;
         match (held, checked) {
             (held, _) if numbers.contains(&name) => results.numbers.push((name, held.map(|own| own.data.get(0)))),
             (Some(array), Checked::Grid(problem)) if let Some(id) = problem.outer.stencil.field_named(&name) => {
-                let outer = &problem.outer;
-                results.fields.push(Summary::new(&outer.stencil.fields[id], &array.data, outer.grid, &outer.region));
+                let (outer, region) = (&problem.outer, region_of(problem, &name));
+                results.fields.push(Summary::new(&outer.stencil.fields[id], &array.data, outer.grid, &region));
             }
             (Some(array), Checked::Mesh(problem)) => {
                 let variables = problem.program.program.variables.iter();

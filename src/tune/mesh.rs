@@ -37,6 +37,7 @@ pub fn tune(args: &Args, input: &Input, subject: &Subject, audience: &mut Audien
     let platform = device.open(TRIED)?;
     let machine = platform.facts();
     let memory = (device != Device::Cpu).then(|| args.memory(&machine, name, input)).transpose()?;
+    let mut ways = ways.on(&platform);
     match &platform {
         Platform::Cpu => {
             let why = no_gpu.map_or_else(|| "--device cpu".to_owned(), |error| error.message);

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stencilc_compiler::ir::{MeshProgram, MeshStencil, Precision, Program, Stencil};
 use stencilc_compiler::mesh::{Merge, MeshChoices, Threads};
+use stencilc_runtime::Device;
 use stencilc_runtime::mesh::program::kernels::Renumbered;
 use stencilc_runtime::mesh::program::parts::Owners;
 use stencilc_runtime::mesh::program::ways::Variant;
@@ -77,13 +78,16 @@ impl What<'_> {
             What::MeshStencil(stencil, _) => (own.strategies_for(stencil), vec![Merge::Never], stencil.mesh.levels),
             What::MeshProgram(program) => (own.ordered_strategies(), chosen.collect(), program.mesh.levels),
         };
+        // A thread of a CPU has all levels.
+        let is_for_cpu = args.device == Some(Device::Native);
+        let kinds_of_threads = if has_levels && !is_for_cpu { 2 } else { 1 };
         let mut all = Vec::new();
         for strategy in strategies {
             for layout in own.layouts_for(has_levels) {
-                for threads in own.threads(&THREADS[..if has_levels { 2 } else { 1 }]) {
+                for threads in own.threads(&THREADS[..kinds_of_threads]) {
                     // Others have no thread a target.
                     let merges = merges.iter().filter(|own| **own != Merge::Always || strategy.has_a_thread_a_target());
-                    all.extend(merges.map(|&merge| MeshChoices { strategy, layout, threads, merge }));
+                    all.extend(merges.map(|&merge| MeshChoices { strategy, layout, threads, merge, is_for_cpu }));
                 }
             }
         }

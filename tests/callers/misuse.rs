@@ -73,6 +73,8 @@ stencil parts {
 }
 stencil too_low { in a; out b; levels 0..nk - 1; b = a[k-1] }
 stencil too_wide { in a; out b; i 1..ni; b = a[i-1] + a[i+1] }
+stencil lifted { in a; param first: int = 2; out b; levels first..nk; b = a[k-2] }
+stencil falls { in a; out b on (i, j, k+1); levels 0..nk + 1; sweep k down { b = if k == nk { 1 } else { b[k+1] + a } } }
 ";
 
 #[test]
@@ -92,9 +94,16 @@ fn less_than_is_said_is_told() {
         ("a(:4, :, :), b(:4, :, :), 4", true),
         ("a(:3, :, :), b(:3, :, :), 4", false),
     ];
-    for (stencil, calls) in
-        [("parts", of_parts), ("too_low", &[("a, b", false)][..]), ("too_wide", &[("a, b", false)][..])]
-    {
+    let of_levels: &[(&str, bool)] =
+        &[("a, b, 2", true), ("a, b, 1", false), ("a, b, 0", false), ("a, b, -5", false), ("a, b, 3", false)];
+    let of_interfaces: &[(&str, bool)] = &[("a(:, :, :2), b", true)];
+    for (stencil, calls) in [
+        ("parts", of_parts),
+        ("too_low", &[("a, b", false)][..]),
+        ("too_wide", &[("a, b", false)][..]),
+        ("lifted", of_levels),
+        ("falls", of_interfaces),
+    ] {
         folder.done(&format!("build parts.stn --stencil {stencil} --fortran --host -o {stencil}"));
         let made = folder.path(stencil);
         compile_module(&made, stencil, &[]);
@@ -123,6 +132,17 @@ fn less_than_is_said_is_told() {
             assert!(if *is_right { said.is_empty() } else { said.starts_with(refused) }, "{call}: {said}");
         }
     }
+    // Parameters say which levels are computed of a grid that is known, too.
+    folder.done("build parts.stn --stencil lifted --grid 9x5x3 -o known");
+    let launcher = fs::read_to_string(folder.path("known/lifted.cu")).unwrap();
+    for check in
+        ["const int bound_0 = lifted_within_0(args, 9, 5, 3);", "bound_0 < 0 || bound_0 > 3", "k_first > bound_0"]
+    {
+        assert!(launcher.contains(check), "{check} in\n{launcher}");
+    }
+    // Without levels there is an interface, and nothing to read beside it.
+    let launcher = fs::read_to_string(folder.path("falls/falls.cu")).unwrap();
+    assert!(launcher.contains("args->nk <= 0"), "{launcher}");
 }
 
 #[test]

@@ -273,6 +273,48 @@ fn sweeps_go_through_interfaces() {
     assert!(text.contains("k_first > 0 || k_end < nk + 1"), "{text}");
 }
 
+/// What is told of the last interface, if anything looks at it.
+const LAST: &str = "\
+stencil ends { in w; out p on (i, j, k+1); levels 0..nk + 1; p = if k == nk { 1000 + w[k-1] } else { w } }
+program ended { in w; out p on (i, j, k+1); out f; p = ends(w); f = halved(w) }
+program last { in w; out p on (i, j, k+1); p = ends(w) on level nk }
+stencil halved { in w; out f; f = 0.5 * w }
+stencil summed {
+    in a; out p on (i, j, k+1)
+    levels 0..nk + 1
+    sweep k up { p = if k > 0 { p[k-1] + a[k-1] } else { 0 } }
+    print(\"level\", k)
+}
+test \"of a stencil\" { grid(2, 3, 4); ends { w = 2 }; expect p == 2 }
+test \"of a program\" { grid(2, 3, 4); ended { w = 2 }; expect p == 2; expect f == 1 }
+test \"of its last level\" { grid(2, 3, 4); last { w = 2 }; expect p == 2 }
+";
+
+const LAST_OVER: &str = "\
+mesh m { set cell; levels k }
+stencil ends over m.cell { in w; out p on cell, k+1; levels 0..nk + 1; p = if k == nk { 1000 + w[k-1] } else { w } }
+program ended over m { in w on cell; out p on cell, k+1; out f on cell; p = ends(w); f = halved(w) }
+stencil halved over m.cell { in w; out f; f = 0.5 * w }
+test \"of a stencil\" { mesh triangles(3, 2); levels(4); ends { w = 2 }; expect p == 2 }
+test \"of a program\" { mesh triangles(3, 2); levels(4); ended { w = 2 }; expect p == 2; expect f == 1 }
+";
+
+#[test]
+fn the_last_interface_is_looked_at() {
+    let folder = folder();
+    fs::write(folder.path("last.stn"), LAST).unwrap();
+    fs::write(folder.path("last_over.stn"), LAST_OVER).unwrap();
+    insta::assert_snapshot!(folder.transcript(&[
+        "test last.stn",
+        "test last_over.stn",
+        "run last.stn --program ended --grid 4x3x4 --draw --device cpu",
+        "run last.stn --program last --grid 4x3x4 --draw --device cpu",
+        "run last.stn --stencil summed --grid 2x1x3 --draw --device cpu --at 0,0,2",
+        "explain last.stn --stencil ends --grid 3x2x4",
+    ]));
+    folder.done("verify last.stn --program last --grid 4x3x3 --device native");
+}
+
 /// Calls of which a number of the program says where their levels begin or end.
 const BOUNDS: &str = "\
 program cool {

@@ -273,6 +273,31 @@ program reads_what_is_there over area {
     d = below(f)
     repeat 2 { a = twice(a) on interior }
 }
+program given over area {
+    inout a on cell
+    out c on cell
+    a = twice(a) on levels 1..nk
+    c = twice(a)
+}
+program never over area {
+    in a on cell
+    out c on cell
+    param n: int = 0
+    let b = twice(a) on levels 1..nk
+    c = twice(a)
+    repeat n { c = twice(b) }
+}
+program once over area {
+    in a on cell
+    out c on cell
+    param n: int = 1
+    let b = twice(a)
+    repeat n {
+        c = twice(b)
+        let d = twice(c) on interior
+        b = d
+    }
+}
 ";
 
 #[test]
@@ -298,5 +323,7 @@ fn what_no_call_has_computed_is_told_where_it_is_read() {
     );
     let [note] = &told("turns")[..] else { panic!() };
     assert!(note.contains("twice on levels 1..nk` reads `c` on level 1 of cell 4, which no call"), "{note}");
-    assert_eq!(told("reads_what_is_there"), Vec::<String>::new());
+    for right in ["reads_what_is_there", "given", "never", "once"] {
+        assert_eq!(told(right), Vec::<String>::new(), "{right}");
+    }
 }

@@ -13,6 +13,7 @@ mod tile;
 mod warp;
 mod zloop;
 mod zloop_sliced;
+mod zrows;
 
 use crate::analysis::extents::Extents;
 use crate::diagnostic::Refusal;
@@ -36,6 +37,7 @@ pub const ACCESSES: &[&dyn Access] = &[
     &zloop::ZLoop,
     &zloop_sliced::ZLoopSliced,
     &rows::Rows,
+    &zrows::ZRows,
     &tile::Tiles,
     &patches::Patches,
     &swic::Swic,

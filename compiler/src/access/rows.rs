@@ -29,8 +29,10 @@ impl Access for Rows {
 
     fn refusal(&self, storage: &dyn Storage) -> Option<Refusal> {
         (storage.strides().place != Stride::One).then(|| {
-            Refusal::new("`rows` access computes columns that follow each other in memory, and here levels do")
-                .help("give --fastest columns, or another access: --access idxvar")
+            Refusal::new(
+                "`rows` and `zrows` access compute columns that follow each other in memory, and here levels do",
+            )
+            .help("give --fastest columns, or another access: --access idxvar")
         })
     }
 

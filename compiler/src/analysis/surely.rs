@@ -7,9 +7,12 @@ use crate::ir::{Body, DefId, FieldId, Handle, Node, NodeId, Path};
 use std::collections::HashSet;
 use std::ops::Range;
 
+/// Some levels, and what is read on each of them.
+pub type ReadOn = (Range<usize>, Vec<(FieldId, Path)>);
+
 /// The reads of some levels, by runs of levels on which they are the same, always in the same order. What stands behind the question whether there is a neighbour
 /// counts: it is read where there is one.
-pub fn surely_read(known: &Known, levels: Range<usize>) -> Vec<(Range<usize>, Vec<(FieldId, Path)>)> {
+pub fn surely_read(known: &Known, levels: Range<usize>) -> Vec<ReadOn> {
     let reads = |run: Range<usize>| {
         let mut reader = Reader { known, level: run.start as i64, seen: HashSet::new(), reads: Vec::new() };
         reader.follow();

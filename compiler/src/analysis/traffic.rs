@@ -31,7 +31,8 @@ pub fn traffic(
     region: &Region,
     classes: &[Evaluated],
 ) -> Vec<Touched> {
-    let mut class_of = vec![None; grid.nk];
+    // One for the last interface.
+    let mut class_of = vec![None; grid.nk + 1];
     for (number, (class, _)) in classes.iter().enumerate() {
         for level in class.levels.iter().flat_map(|run| run.start.max(region.k.start)..run.end.min(region.k.end)) {
             class_of[level] = Some(number);

@@ -7,7 +7,7 @@ use crate::ir::program::GridAxis;
 use crate::ir::{Body, DefId, FieldId, Handle, Levels, Node, NodeId, Path, Relation, Role, Store};
 use crate::kernel::build::{BlockKey, Builder, Computing, Making, Term};
 use crate::kernel::scalar::Scalar;
-use crate::kernel::{Math, Type, ValueId, VariableId};
+use crate::kernel::{Math, Operand, Routine, Type, ValueId, VariableId};
 use crate::names::{Identifier, name_at};
 use crate::plan::Plan;
 use crate::plan::phases::Phase;
@@ -64,6 +64,13 @@ pub(super) fn element_ahead(frame: &Frame, own: &mut Builder, cell: Cell, field:
     let index = frame.index(own, cell, field, at, false);
     let index = frame.element(own, field, false, index);
     own.load(frame.inputs[&field], index)
+}
+
+/// Lets an element that a sweep will load come to the cache.
+pub(super) fn prefetch(frame: &Frame, own: &mut Builder, cell: Cell, field: FieldId, at: &Path) {
+    let index = frame.index(own, cell, field, at, false);
+    let index = frame.element(own, field, false, index);
+    own.perform(Routine::Prefetch, vec![Operand::Place(frame.inputs[&field], index)]);
 }
 
 impl Frame<'_> {

@@ -1,12 +1,12 @@
 //! How many levels a thread computes: one, a few, or all, loop after loop.
 
 use super::body::{self, Writer};
-use super::carried::{Carried, MOST};
+use super::carried::{self, COMING, Carried, LINE};
 use super::checked::Site;
 use super::{Ahead, Elements, Frame, Given};
 use crate::access::{Addresses, Cell, Reads, Shape};
 use crate::analysis::extents::extents;
-use crate::ir::{Direction, FieldId, Relation};
+use crate::ir::{Direction, FieldId, Path, Relation};
 use crate::kernel::build::{Builder, Computing, Making};
 use crate::kernel::{ArrayId, Step, Type, Unroll, ValueId};
 use crate::names::name_at;
@@ -102,6 +102,72 @@ pub(super) fn row_of_columns(given: &Given, own: &mut Builder, sites: &mut Vec<S
     });
 }
 
+/// A thread for a row of columns, on all levels: loop after loop, from level to level with all columns.
+pub(super) fn rows_through_levels(given: &Given, own: &mut Builder, sites: &mut Vec<Site>, plan: &Plan) {
+    let [first, end] = given.sizes.levels;
+    let threads = plan.threads();
+    let row = plan.storage.row(own, &given.sizes, &threads);
+    if let Some(outside) = row.outside {
+        own.leave_if(outside);
+    }
+    let nk = plan.known_grid.as_ref().map_or(0, |known_grid| known_grid.grid.nk);
+    let columns = carried::columns_side_by_side(&plan.stencil, &plan.kept, nk, plan.choices.precision);
+    let carried = Carried::of_columns(own, (&plan.stencil, &plan.kept), (nk, columns), plan.choices.precision);
+    let [start, stop] = row.range;
+    let mut some = |own: &mut Builder, start: ValueId, stop: ValueId| {
+        for phase in &plan.phases {
+            let is_down = phase.direction == Some(Direction::Down);
+            let (from, to) = if is_down { (end.minus(1), first) } else { (first.into(), end) };
+            let one = own.int(1);
+            let step = if is_down { Step::Down(one) } else { Step::By(one) };
+            let coming: BTreeMap<FieldId, Path> = body::loaded_ahead(plan, phase).into_iter().collect();
+            own.each("k", (from, to, step), Unroll::Times(1), |own, k| {
+                let each_column =
+                    |own: &mut Builder,
+                     by: ValueId,
+                     unroll: Unroll,
+                     write: &mut dyn FnMut(&mut Builder, Frame, ValueId, ValueId)| {
+                        own.each(row.name, (start, stop, Step::By(by)), unroll, |own, at| {
+                            let coordinates = plan.storage.column_of_row(own, &given.sizes, &threads, &row, at);
+                            let frame = Frame::of(plan, given, coordinates);
+                            let column = column(&frame, own);
+                            write(own, frame, column, at);
+                        });
+                    };
+                if !coming.is_empty() {
+                    let further = if is_down { k.minus(COMING) } else { k.plus(COMING) };
+                    let further = own.name("k_further", further);
+                    let is_level = if is_down { further.is(Relation::Ge, first) } else { further.less(end) };
+                    own.when(is_level, |own| {
+                        let line = own.int(LINE as i64);
+                        each_column(own, line, Unroll::Times(1), &mut |own, frame, column, _| {
+                            let cell = cell(&frame, own, column, further);
+                            for (field, at) in &coming {
+                                body::prefetch(&frame, own, cell, *field, at);
+                            }
+                        });
+                    });
+                }
+                each_column(own, one, Unroll::SideBySide, &mut |own, mut frame, column, at| {
+                    let number = own.term(at.minus(start));
+                    frame.carried = carried.of_column(own, number, columns);
+                    let cell = cell(&frame, own, column, k);
+                    find_neighbours(&mut frame, own, None, cell);
+                    Writer::new(&frame, phase, own, sites, cell, Elements::new()).write();
+                });
+            });
+        }
+    };
+    if columns == carried::COLUMNS {
+        return some(own, start, stop);
+    }
+    let step = Step::By(own.int(columns as i64));
+    own.each("some", (start, stop, step), Unroll::Times(1), |own, start| {
+        let stop = own.name("end_of_some", start.plus(columns).at_most(stop));
+        some(own, start, stop);
+    });
+}
+
 /// The elements that the strategy loads by itself.
 pub(super) fn elements(frame: &Frame, own: &mut Builder, cell: Cell) -> Elements {
     let plan = frame.plan;
@@ -129,7 +195,7 @@ fn before_levels(frame: &mut Frame, own: &mut Builder) -> ValueId {
     // Sweeps are for threads with a whole column: others keep nothing.
     let nk = plan.known_grid.as_ref().map_or(0, |known_grid| known_grid.grid.nk);
     let choices = &plan.choices;
-    frame.carried = Carried::declare(own, (&plan.stencil, &plan.kept), (nk, choices.block), choices.precision, MOST);
+    frame.carried = Carried::declare(own, (&plan.stencil, &plan.kept), (nk, choices.block), choices.precision, true);
     column
 }
 
@@ -184,6 +250,8 @@ pub(super) fn all_levels(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<S
         }
         // What is loaded waits in arrays, for the levels at hand and for those after them.
         let at_once = at_once(plan, &ahead);
+        // Numbers of a field that are a level apart come to the cache one after the other.
+        let to_cache: BTreeMap<FieldId, Path> = ahead.iter().cloned().collect();
         let mut arrays: BTreeMap<_, [ArrayId; 2]> = BTreeMap::new();
         for (field, at) in ahead {
             let declared = &plan.stencil.fields[field];
@@ -208,6 +276,14 @@ pub(super) fn all_levels(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<S
                     own.store(*next, number, element);
                 }
             });
+            if frame.carried.prefetches(plan.choices.precision) {
+                let further = own.term(if is_down { start.minus(count) } else { start.plus(count) });
+                levels(own, further, &mut |own, cell, _| {
+                    for (field, at) in &to_cache {
+                        body::prefetch(frame, own, cell, *field, at);
+                    }
+                });
+            }
         };
         let from = own.term(from);
         load(own, from);

@@ -133,7 +133,10 @@ pub fn kernel(plan: &Plan, doc: Vec<Comment>) -> Result<Cells, Refusal> {
         return Ok(Cells { kernel: simplify(builder.finish()), sites });
     }
     if plan.access.row().is_some() {
-        levels::row_of_columns(&given, own, &mut sites, plan);
+        match plan.levels_per_thread() {
+            LevelsPerThread::All => levels::rows_through_levels(&given, own, &mut sites, plan),
+            LevelsPerThread::One | LevelsPerThread::Slice(_) => levels::row_of_columns(&given, own, &mut sites, plan),
+        }
         return Ok(Cells { kernel: simplify(builder.finish()), sites });
     }
     let coordinates = plan.coordinates(own, &given.sizes);

@@ -349,6 +349,10 @@ impl<'a> Host<'a> {
                 checks.push(format!("{end} - {first} < {columns}"));
             }
         }
+        if self.plan.known_grid.is_none() && goes_on(&self.plan.stencil) {
+            // What reads levels finds none, and there is an interface all the same.
+            checks.push(format!("args->{} <= 0", self.member("nk")));
+        }
         checks.extend(self.bound_checks());
         checks.extend(misaligned(plan));
         if let Some(patches) = &plan.patches {

@@ -8,7 +8,6 @@ use crate::diagnostic::{Diagnostic, wrong};
 use crate::grid::Grid;
 use crate::ir::program::GridAxis;
 use crate::ir::{Body, Bound, Bounding, Kind, Levels, Node, Origin, Precision, Role, Stencil};
-use crate::source::Span;
 use crate::text::FreeText;
 
 /// So many cells along an axis are many: what is taken from them in numbers is less.
@@ -32,7 +31,7 @@ impl<'a> Lowering<'a> {
         self.within_said.push((own.axis, own.span));
         let bounds = self.bounds(own, |lowering, expr| {
             let body = lowering.body_as(expr, Kind::Int, noun(own.axis))?;
-            lowering.check_bound(&body, own.span)?;
+            lowering.check_bound(&body, own)?;
             Some(body)
         });
         self.stencil.within.extend(bounds.into_iter().flatten());
@@ -73,8 +72,15 @@ impl<'a> Lowering<'a> {
     }
 
     /// Reports a bound that depends on where something is computed.
-    fn check_bound(&mut self, body: &Body, span: Span) -> Found<()> {
+    fn check_bound(&mut self, body: &Body, own: &Within) -> Found<()> {
+        let span = own.span;
         for (id, node) in body.iter() {
+            if let (Node::Count(axis @ (GridAxis::I | GridAxis::J)), GridAxis::K) = (node, own.axis) {
+                let found = Diagnostic::error(body.span_of(id), "levels are the same, however many columns there are");
+                return self.report(found.label(format!("how many columns there are along {axis}")).help(
+                    "levels are made of `nk`, numbers, constants and parameters; a call can say more: `on levels 0..min(ni, nk)`",
+                ));
+            }
             let what = match node {
                 Node::Read { .. } | Node::Present { .. } | Node::InZone(_) => "a field",
                 Node::Level => "the level itself",
@@ -83,7 +89,7 @@ impl<'a> Lowering<'a> {
             };
             let place = if body.span_of(id).end > 0 { body.span_of(id) } else { span };
             let found = Diagnostic::error(place, "where something is computed is known before anything is").label(what);
-            let counts = if self.is_over_mesh() { "`nk`" } else { "`ni`, `nj`, `nk`" };
+            let counts = if self.is_over_mesh() || own.axis == GridAxis::K { "`nk`" } else { "`ni`, `nj`, `nk`" };
             return self.report(found.help(format!("bounds are made of {counts}, numbers, constants and parameters")));
         }
         Some(())

@@ -60,6 +60,9 @@ pub struct MeshChoices {
     pub threads: Threads,
     /// Which calls of a program become one kernel, of those that can: with a thread a target.
     pub merge: Merge,
+    /// Whether kernels are for a CPU: a thread has the items of a block, one after the other, and each with all its levels where these
+    /// lie together, so that compilers make vectors of them.
+    pub is_for_cpu: bool,
 }
 
 /// Which calls become one kernel.
@@ -77,7 +80,13 @@ pub enum Merge {
 /// On a mesh without levels; [`MeshChoices::usual`] knows of both.
 impl Default for MeshChoices {
     fn default() -> Self {
-        Self { strategy: STRATEGIES[0], layout: VectorLayout::Pairs, threads: Threads::default(), merge: Merge::Always }
+        Self {
+            strategy: STRATEGIES[0],
+            layout: VectorLayout::Pairs,
+            threads: Threads::default(),
+            merge: Merge::Always,
+            is_for_cpu: false,
+        }
     }
 }
 
@@ -93,6 +102,11 @@ impl MeshChoices {
     pub fn usual(has_levels: bool) -> Self {
         let usual = Self::default();
         Self { layout: usual.strategy.usual_layout(has_levels), ..usual }
+    }
+
+    /// The same for kernels on a CPU.
+    pub fn on_cpu(self) -> Self {
+        Self { is_for_cpu: true, ..self }
     }
 
     /// Whether the calls of a chain become one kernel, over so many elements and levels.
@@ -224,6 +238,8 @@ pub struct Kernel {
     pub threads_of_column: Option<usize>,
     /// How many levels a thread goes through one after the other, of a kernel that has a block along y for some levels.
     pub slice: usize,
+    /// How many items a thread goes through one after the other.
+    pub items_of_thread: usize,
     /// Fields whose arrays hold, before the launch, what is added to: zeros, or what was there.
     pub in_place: Vec<FieldId>,
 }

@@ -61,6 +61,9 @@ const MOST_HELD: usize = 96;
 /// anyway, so it has to be most of what is read.
 fn slice(task: &MeshTask, choices: &MeshChoices) -> usize {
     let levels = task.computed.len();
+    if choices.is_for_cpu {
+        return if choices.layout.is_by_column() && task.stencil.mesh.levels { levels } else { 1 };
+    }
     if choices.threads.slice > 0 {
         return (choices.threads.slice as usize).min(levels).max(1);
     }
@@ -101,7 +104,8 @@ fn through_slice(task: &MeshTask, choices: &MeshChoices, slice: usize) -> Kernel
     writer.set_index(&[], element);
     writer.look_up_what_has_no_levels(own_stores(task.stencil));
     let (first, end, step) = writer.levels_of_thread();
-    writer.each("k", (first, end, Step::By(step)), Unroll::Times(2), |writer, k| {
+    let unroll = if choices.is_for_cpu { Unroll::SideBySide } else { Unroll::Times(2) };
+    writer.each("k", (first, end, Step::By(step)), unroll, |writer, k| {
         writer.at_computed(k);
         Written::of(writer, task.stencil).store(writer, element, &|_| true);
     });
@@ -115,7 +119,8 @@ pub fn with_levels(task: &MeshTask, choices: &MeshChoices, of_levels: impl Fn(us
     let Range { start, end } = *task.computed;
     let fits = |levels: usize| {
         let is_whole = [start, end, task.levels].iter().all(|level| level.is_multiple_of(levels));
-        choices.layout.is_by_column() && is_whole && levels * task.precision.bytes() <= AT_ONCE
+        let is_moved = !choices.is_for_cpu && choices.layout.is_by_column();
+        is_moved && is_whole && levels * task.precision.bytes() <= AT_ONCE
     };
     let several = [4, 2].into_iter().filter(|&levels| fits(levels)).map(&of_levels);
     let mut fitting = several.filter(|kernel| Cost::of(&kernel.code).waiting <= MOST_WAITING);

@@ -1,10 +1,12 @@
 //! A thread an element, which goes through its levels one after the other: what a stencil with sweeps computes.
 //!
 //! What is carried from level to level is kept as on grids ([`Carried`]). What a level reads does not depend on the levels before it, so it
-//! is loaded while those before are computed: for several levels at once (`ahead`), or level by level, to shared memory (`ring`).
+//! is loaded while those before are computed: for several levels at once (`ahead`), or level by level, to shared memory (`ring`). On a CPU a
+//! thread has many columns (`side_by_side`).
 
 mod ahead;
 mod ring;
+mod side_by_side;
 
 use super::own::Written;
 use super::shared::Shared;
@@ -60,6 +62,9 @@ pub fn kernel(task: &MeshTask, choices: &MeshChoices) -> Kernel {
     let (loops, kept) = loops(&own.stencil);
     let loops: Vec<(Option<Direction>, MeshStencil)> =
         loops.into_iter().map(|Phase { direction, stencil }| (direction, own.of_stores(stencil))).collect();
+    if choices.is_for_cpu {
+        return side_by_side::kernel(task, choices, &loops, &kept);
+    }
     let threads = Threads { block: threads(task, choices, &kept), ..choices.threads };
     let choices = &MeshChoices { threads, ..*choices };
     let mut writer = Writer::new(task, choices, &own.stencil.name);
@@ -67,8 +72,8 @@ pub fn kernel(task: &MeshTask, choices: &MeshChoices) -> Kernel {
     writer.set_index(&[], column.element);
     writer.look_up_what_has_no_levels(0..own.stencil.stores.len());
     let block = (task.levels, [choices.threads.block, 1, 1]);
-    let most = if choices.layout.is_by_column() { 0 } else { usize::MAX };
-    let carried = Carried::declare(&mut writer.own, (&own.stencil, &kept), block, task.precision, most);
+    let may_share = !choices.layout.is_by_column();
+    let carried = Carried::declare(&mut writer.own, (&own.stencil, &kept), block, task.precision, may_share);
     writer.sweeping = Some(Sweeping { carried, direction: None, stores: &[] });
     let mut shared = Shared::default();
     for (direction, phase) in &loops {

@@ -107,7 +107,12 @@ fn else_without_end(text: &str) -> Option<usize> {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         !text[..*at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part)
     });
-    words.map(|(at, _)| at).find(|&at| !text[..at].trim_end().ends_with('}'))
+    let is_word = |at: &usize| {
+        let line = text[..*at].rsplit('\n').next().unwrap_or_default();
+        let is_told = line.contains('#') || line.contains("//") || !line.matches('"').count().is_multiple_of(2);
+        !is_told && !text[..*at].trim_end().ends_with('}')
+    };
+    words.map(|(at, _)| at).find(is_word)
 }
 
 fn closing(bracket: char) -> char {

@@ -140,8 +140,11 @@ impl Choices {
         if stencil.sweeps.is_empty() {
             return self;
         }
+        if self.is_for_cpu() {
+            return Self { access: ROWS_SWEEPING.to_owned(), block: Self::usual_block(ROWS_SWEEPING), ..self };
+        }
         let is_usual = self.block == Self::usual_block(&self.access);
-        let block = if is_usual { Self::usual_block(SWEEPING) } else { self.block };
+        let block = if is_usual { SWEEPING_BLOCK } else { self.block };
         Self { access: SWEEPING.to_owned(), block, ..self }
     }
 
@@ -302,6 +305,9 @@ const PATCHES: &str = "patches";
 /// The strategy for CPUs.
 const ROWS: &str = "rows";
 
+/// The same for stencils with sweeps.
+const ROWS_SWEEPING: &str = "zrows";
+
 /// The storage of cells that stand in no rows.
 const TABLES: &str = "uncompressed";
 
@@ -310,6 +316,9 @@ const KEPT: usize = 16 << 10;
 
 /// The strategy for stencils with sweeps.
 const SWEEPING: &str = "zloop";
+
+/// Its blocks, so small that what is kept of all levels mostly finds room in shared memory.
+const SWEEPING_BLOCK: [u32; 3] = [32, 1, 1];
 
 /// Whether choices fit together.
 ///

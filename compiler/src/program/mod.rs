@@ -274,28 +274,31 @@ impl Staged {
         written.fold(self.inner(), |all, id| all.common(&self.region_of(id)))
     }
 
-    /// The cells, without a halo, on which a variable is computed in whatever turn.
+    /// The cells, without a halo, on which a variable is computed in whatever turn, on the last interface, too.
     pub fn computed_of(&self, variable: VariableId) -> Region {
         self.without_edges(&self.region_of(variable))
     }
 
     fn region_of(&self, variable: VariableId) -> Region {
-        let is_given = self.program.variables[variable].role == Some(Role::InOut);
+        let own = &self.program.variables[variable];
+        let is_given = own.role == Some(Role::InOut);
+        let mut inner = self.inner();
+        inner.k.end += usize::from(own.place.levels == Levels::Interfaces);
         let writes = |stage: &Stage| stage.call.writes().any(|id| id == variable);
         // Calls that say where they compute share their work, and leave the rest as it was given.
-        self.shared_by(&writes).map(|axis, _| {
+        self.shared_by(&inner, &writes).map(|axis, _| {
             let says = |stage: &&Stage| writes(stage) && stage.stencil.says(axis);
-            let all = self.shared_by(&|stage| writes(stage) && !stage.stencil.says(axis));
+            let all = self.shared_by(&inner, &|stage| writes(stage) && !stage.stencil.says(axis));
             let said = self.stages.iter().filter(says).map(|stage| stage.region.along(axis).clone());
             let said = said.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).filter(|_| !is_given);
             said.map_or(all.along(axis).clone(), |said| shared(all.along(axis), &said))
         })
     }
 
-    /// The cells that some stages all compute.
-    fn shared_by(&self, is_one: &dyn Fn(&Stage) -> bool) -> Region {
+    /// Those of some cells that some stages all compute.
+    fn shared_by(&self, cells: &Region, is_one: &dyn Fn(&Stage) -> bool) -> Region {
         let stages = self.stages.iter().filter(|stage| is_one(stage));
-        stages.fold(self.inner(), |common, stage| common.common(&stage.region))
+        stages.fold(cells.clone(), |common, stage| common.common(&stage.region))
     }
 
     /// A region on the grid without its halo.

@@ -30,7 +30,7 @@ use rows::{KernelFacts, Measured, Method, Occupancy, Outcome, Row, Subject};
 use statistics::Statistics;
 use std::time::{Instant, SystemTime};
 use stencilc_compiler::analysis::cost::cost;
-use stencilc_compiler::analysis::levels::Known;
+use stencilc_compiler::analysis::levels::{Known, candidates};
 use stencilc_compiler::analysis::reached::classes;
 use stencilc_compiler::analysis::reuse::{Evaluation, evaluate};
 use stencilc_compiler::cells::lookups::{Work, work};
@@ -100,7 +100,7 @@ impl Case {
         };
         let Problem { stencil, precision, grid, region, params, .. } = &problem;
         let known = Known::new(stencil, *precision, grid.nk, params);
-        let classes = classes(stencil, &known, grid.nk);
+        let classes = classes(stencil, &known, candidates(stencil, 0..grid.nk).end);
         let here = classes.iter().map(|class| (evaluate(stencil, &class.reached), class.levels_in(&region.k)));
         let column = here.filter(|(_, levels)| *levels > 0).collect();
         let compulsory_bytes = cost(stencil, *precision).bytes;

@@ -16,13 +16,27 @@ pub const VARIABLE: &str = "CXX";
 /// What is tried where the variable is not set.
 const NAMES: [&str; 3] = ["c++", "g++", "clang++"];
 
-/// Without this GCC makes `0.0 - double(n)` to `-double(n)`, which is -0 where n is 0. With it, it makes no vectors.
+/// Without this GCC makes `0.0 - double(n)` to `-double(n)`, which is -0 where n is 0, unless a function makes the real number of the whole one
+/// ([`converting`]). With it, it makes few vectors.
 const ROUNDING: &str = "-frounding-math";
 
-/// Whether a kernel makes real numbers of whole ones.
-fn converts(text: &str) -> bool {
-    let is_word = |at: usize| !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-    ["double(", "float("].iter().any(|word| text.match_indices(word).any(|(at, _)| is_word(at)))
+/// A kernel whose real numbers are made of whole ones by functions.
+fn converting(text: &str) -> String {
+    let mut converting = String::new();
+    let mut rest = text;
+    while let Some((at, word)) = ["double(", "float("].iter().filter_map(|word| Some((rest.find(word)?, word))).min() {
+        let before = &rest[..at];
+        let is_word = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        converting.push_str(before);
+        converting.push_str(match (is_word, *word) {
+            (true, "double(") => "converted<double>(",
+            (true, _) => "converted<float>(",
+            (false, word) => word,
+        });
+        rest = &rest[at + word.len()..];
+    }
+    converting.push_str(rest);
+    converting
 }
 
 /// What kernels know of the emulated GPU, in the order in which its parts need each other.
@@ -152,9 +166,6 @@ impl Compiler {
         let object = folder.path().join("machine.o");
         std::fs::write(&object, &machine[..]).map_err(|error| cannot("the kernels cannot be written", &error))?;
         let mut options = Vec::new();
-        if settings.native && sources.iter().any(|source| converts(source.text)) {
-            options.push(ROUNDING.as_ref());
-        }
         if !settings.sanitise {
             // Kernels and the device need none of what compilers link to every library, which takes longer than half of all linking: neither
             // what runs initialisers, for there are none, nor C++'s library. The C library comes with that of mathematics.
@@ -230,6 +241,15 @@ impl Compiler {
         arguments.extend(["-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"].map(str::to_owned));
         if settings.native {
             arguments.extend(["-march=native", "-DSTENCILC_NATIVE"].map(str::to_owned));
+            // Nobody asks which square roots there are none of, so they are instructions, and of several numbers at once.
+            arguments.push("-fno-math-errno".into());
+            // What is the same for all turns of a loop is asked before it, in loops of usual kernels, too: GCC makes no vectors of others.
+            arguments.push("--param=max-unswitch-insns=400".into());
+        }
+        // Processors of the years before were slowed down by their widest vectors.
+        #[cfg(target_arch = "x86_64")]
+        if settings.native && std::arch::is_x86_feature_detected!("avx512vbmi2") {
+            arguments.push("-mprefer-vector-width=512".into());
         }
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("fma") {
@@ -315,6 +335,11 @@ pub(crate) fn text(sources: &[Source], settings: &Settings) -> String {
             true if in_turns => ("turns", ""),
             true => ("side_by_side", "STENCILC_PART"),
         };
+        let own = match settings.native {
+            true if has_rows(own) => converting(own).replace("#pragma unroll\n", "STENCILC_UNROLLED\n"),
+            true => converting(own),
+            false => (*own).to_owned(),
+        };
         // Kernels of one stencil share their name, and C linkage knows no namespaces.
         let _ = writeln!(
             text,
@@ -334,6 +359,9 @@ const TOGETHER: [&str; 4] = ["atomic", "flag_", "grid_barrier", "cluster"];
 /// What texts have in them where threads of a block may wait for each other, beside operations of the hardware.
 const WAITING: [&str; 6] = ["__sync", "__shfl", "__any", "__all", "__ballot", "__threadfence"];
 
+/// The operations of the hardware that are a thread's own affair.
+const ALONE: [&str; 2] = ["STENCILC_SIDE_BY_SIDE", "prefetch"];
+
 /// Whether blocks of a kernel may have to do with each other.
 pub(super) fn meets(text: &str) -> bool {
     TOGETHER.iter().any(|word| text.contains(word))
@@ -352,7 +380,7 @@ fn asks_elsewhere(text: &str) -> bool {
 
 /// Whether threads of a kernel may wait for each other.
 fn waits(text: &str) -> bool {
-    let hardware = device::operations().into_iter().filter(|own| *own != "STENCILC_SIDE_BY_SIDE");
+    let hardware = device::operations().into_iter().filter(|own| !ALONE.contains(own));
     WAITING.into_iter().chain(hardware).any(|word| text.contains(word))
 }
 

@@ -20,7 +20,10 @@ pub(super) fn run(job: &Job, outputs: &mut [Option<Data>], compute: &mut Compute
     let stencil = needed(job.stencil);
     let (columns, levels) = (job.grid.columns(), swept(&stencil, job.grid.nk));
     // By field: all that sweeps have computed.
-    let fresh = |field: &Field| Data::fresh(element_of(field.stored, job.precision), columns * levels);
+    let fresh = |field: &Field| {
+        let all = field.place.levels.count(job.grid.nk).max(levels);
+        Data::fresh(element_of(field.stored, job.precision), columns * all)
+    };
     let carried = stencil.fields.iter().map(|(_, field)| (field.role == Role::Carried).then(|| fresh(field)));
     let mut carried: Vec<Option<Data>> = carried.collect();
     let phases = phases(&stencil);

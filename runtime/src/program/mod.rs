@@ -29,7 +29,7 @@ use crate::moving;
 use crate::problem::{Problem, Request, element_of, of_part};
 use crate::rows::Part;
 use std::sync::Arc;
-use stencilc_compiler::grid::Adjacency;
+use stencilc_compiler::grid::{Adjacency, Region};
 use stencilc_compiler::ir::{FieldId, Handle, Program, VariableId};
 use stencilc_compiler::plan::{Choices, Open};
 use stencilc_compiler::program::Staged;
@@ -109,6 +109,15 @@ impl ProgramProblem {
     /// The choices, where this much is left open, as they usually are on the grid.
     pub fn on_cells(&self, choices: Choices, open: Open) -> Choices {
         choices.on_cells(&self.staged.program.stencils, self.outer.grid.levels_of_cells(), open)
+    }
+
+    /// Where a declared variable is computed: where all of them are, and on the last interface if it is computed there.
+    pub fn region_of(&self, variable: VariableId) -> Region {
+        let (mut region, own) = (self.outer.region.clone(), self.staged.computed_of(variable).k);
+        if own.end > self.outer.grid.nk && own.start < own.end {
+            region.k = region.k.start.max(own.start)..own.end;
+        }
+        region
     }
 
     /// The field of the facade that a declared variable is.

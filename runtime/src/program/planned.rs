@@ -214,8 +214,8 @@ impl<'a> Planner<'a> {
         let mut choices = self.choices.clone();
         if !choices.suits(stencil) {
             // Sweeps need whole columns, whatever suits the other calls.
-            choices = choices.suiting(stencil);
             choices.block = Choices::usual_block(&choices.access);
+            choices = choices.suiting(stencil);
         }
         Ok(plan::plan(stencil, &choices, Some(target))?)
     }

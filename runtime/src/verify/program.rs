@@ -48,9 +48,11 @@ impl Reference {
     /// Too many values are not finite, or an output is the same everywhere.
     pub fn check_worth(&self) -> Result<()> {
         let outer = &self.problem.outer;
-        for ((_, field), data) in outer.stencil.fields.iter().zip(&self.outputs) {
+        let variables = self.problem.staged.program.outer();
+        for (((_, field), data), variable) in outer.stencil.fields.iter().zip(&self.outputs).zip(variables) {
             if let Some(data) = data {
-                super::compare::check_worth(&field.name, data, outer.region.numbers(outer.grid, field.place))?;
+                let region = self.problem.region_of(variable);
+                super::compare::check_worth(&field.name, data, region.numbers(outer.grid, field.place))?;
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Where a stencil says that it computes, in a launcher for any grid: numbers that it finds from its arguments.
+//! Where a stencil says that it computes, in launchers: numbers that they find from their arguments.
 
 use super::super::levels;
 use super::Host;
@@ -19,10 +19,15 @@ pub(super) struct Text {
     lines: Vec<String>,
 }
 
-/// The bounds that a launcher looks at: those of a plan for any grid.
+/// The bounds that a launcher looks at: all for any grid, and on one that is known those of levels that depend on parameters. Columns that do
+/// belong to no grid that is known.
 fn bounds(plan: &Plan) -> impl Iterator<Item = &Bound> {
     let is_any = plan.known_grid.is_none();
-    GridAxis::ALL.into_iter().flat_map(|axis| plan.stencil.bounds(axis)).filter(move |_| is_any)
+    let is_open = move |bound: &&Bound| {
+        let written = || levels::write_bound(&plan.stencil, plan.choices.precision, bound);
+        is_any || bound.axis == GridAxis::K && !written().params.is_empty()
+    };
+    GridAxis::ALL.into_iter().flat_map(|axis| plan.stencil.bounds(axis)).filter(is_open)
 }
 
 /// What the functions are called.
@@ -53,18 +58,31 @@ impl<'a> Host<'a> {
     pub(super) fn bounds(&self) -> Vec<(String, &'a Bound, String)> {
         let plan = self.plan;
         let precision = plan.choices.precision;
-        let count = |axis: GridAxis| format!("args->{}", self.member(&format!("n{axis}")));
+        let count = |axis: GridAxis| self.count(axis);
         let bounds = bounds(plan).zip(&self.within).enumerate();
         bounds
             .map(|(number, (bound, name))| {
                 let takes = !levels::write_bound(&plan.stencil, precision, bound).params.is_empty();
                 let args = if takes { "args, " } else { "" };
                 // Columns in tables have no rows to count, and nobody asks for them.
-                let across = |axis| if plan.storage.has_tables() { "0".to_owned() } else { count(axis) };
+                let has_none = plan.storage.has_tables() && plan.known_grid.is_none();
+                let across = |axis| if has_none { "0".to_owned() } else { count(axis) };
                 let [ni, nj] = GridAxis::ACROSS.map(across);
                 (format!("bound_{number}"), bound, format!("{name}({args}{ni}, {nj}, {})", count(GridAxis::K)))
             })
             .collect()
+    }
+
+    /// How many cells there are along an axis.
+    fn count(&self, axis: GridAxis) -> String {
+        match &self.plan.known_grid {
+            Some(known) => match axis {
+                GridAxis::I => known.grid.ni.to_string(),
+                GridAxis::J => known.grid.nj.to_string(),
+                GridAxis::K => known.grid.nk.to_string(),
+            },
+            None => format!("args->{}", self.member(&format!("n{axis}"))),
+        }
     }
 
     /// Conditions under which a bound lies outside the grid, or less can be computed than is said.
@@ -77,8 +95,8 @@ impl<'a> Host<'a> {
                 continue;
             }
             let count = match axis == GridAxis::K && goes_on(&plan.stencil) {
-                true => format!("args->{} + 1", self.member("nk")),
-                false => format!("args->{}", self.member(&format!("n{axis}"))),
+                true => format!("{} + 1", self.count(axis)),
+                false => self.count(axis),
             };
             for (name, bound, _) in own() {
                 // Where something ends there need be nothing.

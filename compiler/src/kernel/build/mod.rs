@@ -88,6 +88,11 @@ impl Builder {
         Self { kernel, names, blocks, current: 0, is_used: Vec::new(), made_in: Vec::new(), closed: HashMap::new() }
     }
 
+    /// The same with at most so many threads in a block.
+    pub fn of_threads(&mut self, threads: u32) {
+        self.kernel.threads = threads;
+    }
+
     /// The kernel, when all is said.
     pub fn finish(mut self) -> Kernel {
         self.kernel.body = self.close(BlockKey(0));
@@ -355,6 +360,12 @@ impl Builder {
     /// Adds numbers to elements of an array, whoever else does.
     pub fn atomic_add(&mut self, array: ArrayId, index: ValueId, values: Vec<ValueId>) {
         self.push(Statement::AtomicAdd(array, index, values));
+    }
+
+    /// Whether anything adds that way so far.
+    pub fn adds_atomically(&self) -> bool {
+        let mut statements = self.blocks.iter().flat_map(|own| own.block.all());
+        statements.any(|own| matches!(own, Statement::AtomicAdd(..)))
     }
 
     /// An array of these elements, which a thread has for itself.

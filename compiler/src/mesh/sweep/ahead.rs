@@ -1,14 +1,14 @@
 //! Numbers that are loaded for several levels while those before are computed.
 //!
 //! Where elements follow each other in memory, each thread loads those of its own column: threads that follow each other look at elements
-//! that do. Where what is carried leaves room for few threads, too few for as many bytes under way as memory can give, what follows comes to the
-//! cache meanwhile: in double precision, for in single precision it gains or loses as much, by the number of columns. Where the levels of an element follow each other, threads that follow each other load the levels of one column, hand them over
-//! through shared memory, where each finds its own, and write what came of it the same way.
+//! that do. Where what is carried leaves room for few threads, what follows comes to the cache meanwhile.
+//! Where the levels of an element follow each other, threads that follow each other load the levels of one column, hand them over through
+//! shared memory, where each finds its own, and write what came of it the same way.
 
 use super::{Column, levels};
 use crate::analysis::footprint::Footprint;
 use crate::gpu::SHARED;
-use crate::ir::{FieldId, Hop, Levels, MeshStencil, Path, Precision, Relation, Role};
+use crate::ir::{FieldId, Hop, Levels, MeshStencil, Path, Relation, Role};
 use crate::kernel::build::{Computing, Making, Term};
 use crate::kernel::{ArrayId, Axis, Binary, Coordinate, Operand, Routine, Type, ValueId};
 use crate::mesh::own::Written;
@@ -123,8 +123,8 @@ impl Ahead {
             writes.push(Tile { field, array: array(writer, &wish, kind, true) });
         }
         let block = turns.then(|| Block::new(writer, column, &reads));
-        let has_few_threads = writer.sweeping.as_ref().is_some_and(|own| own.carried.is_shared());
-        let is_prefetched = !turns && has_few_threads && writer.task.precision == Precision::F64;
+        let precision = writer.task.precision;
+        let is_prefetched = !turns && writer.sweeping.as_ref().is_some_and(|own| own.carried.prefetches(precision));
         Self { levels, reads, writes, is_prefetched, block }
     }
 
@@ -163,22 +163,10 @@ impl Ahead {
             if self.is_prefetched {
                 let further = if is_down { k.minus(self.levels) } else { k.plus(self.levels) };
                 let further = writer.own.name("k_further", further);
-                self.prefetch(writer, further, is_down);
-            }
-        });
-    }
-
-    /// Lets the numbers of the thread's own column on a level, if there is one, come to the cache.
-    fn prefetch(&self, writer: &mut Writer, k: ValueId, is_down: bool) {
-        let own: Vec<_> = self.reads.iter().filter(|own| own.at.hops().is_empty() && own.next.len() == 1).collect();
-        let is_level = is_level(writer, k, is_down);
-        writer.when_if((!own.is_empty()).then_some(is_level), |writer| {
-            writer.at_level(k);
-            for Read { field, at, .. } in own {
-                let element = writer.index(&[]);
-                let place = writer.index_at(*field, (Some(element), at.levels()), 0);
-                let array = writer.input(*field);
-                writer.own.perform(Routine::Prefetch, vec![Operand::Place(array, place)]);
+                let own: Vec<_> = self.reads.iter().map(|own| (own.field, own.at.clone())).collect();
+                let is_further = self::is_level(writer, further, is_down);
+                let own = beside(writer, own);
+                writer.when_if((!own.is_empty()).then_some(is_further), |writer| prefetch(writer, &own, further));
             }
         });
     }
@@ -273,6 +261,23 @@ pub(super) fn wanted(writer: &Writer, phase: &MeshStencil) -> Vec<(FieldId, Path
         }
     }
     wanted
+}
+
+/// Those of some numbers that are one of the element at hand.
+pub(super) fn beside(writer: &Writer, mut wanted: Vec<(FieldId, Path)>) -> Vec<(FieldId, Path)> {
+    wanted.retain(|(field, at)| at.hops().is_empty() && writer.width(*field) == 1);
+    wanted
+}
+
+/// Lets numbers of the element at hand on a level come to the cache.
+pub(super) fn prefetch(writer: &mut Writer, own: &[(FieldId, Path)], k: ValueId) {
+    writer.at_level(k);
+    for (field, at) in own {
+        let element = writer.index(&[]);
+        let place = writer.index_at(*field, (Some(element), at.levels()), 0);
+        let array = writer.input(*field);
+        writer.own.perform(Routine::Prefetch, vec![Operand::Place(array, place)]);
+    }
 }
 
 /// Words of registers for these numbers on a level.

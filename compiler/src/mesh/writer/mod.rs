@@ -11,11 +11,12 @@ use super::sweep::Sweeping;
 use super::{Items, Kernel, MeshChoices, MeshTask};
 use crate::analysis::footprint::Footprint;
 use crate::ir::{DefId, Field, FieldId, Hop, Kind, Levels, Path, Relation, Role};
-use crate::kernel::build::{Builder, Computing, Making, Term};
+use crate::kernel::build::{BlockKey, Builder, Computing, Making, Term};
 use crate::kernel::scalar::Scalar;
 use crate::kernel::simplify::simplify;
 use crate::kernel::{
-    self, ArgumentKind, Array, ArrayId, Attempt, Axis, Coordinate, Math, Meaning, MeshData, Space, Type, ValueId,
+    self, ArgumentKind, Array, ArrayId, Attempt, Axis, Coordinate, Math, Meaning, MeshData, Space, Step, Type, Unroll,
+    ValueId, VariableId,
 };
 use crate::names::{Identifier, Names};
 use crate::text::Comment;
@@ -72,6 +73,19 @@ pub struct Writer<'a> {
     pub slice: usize,
     /// What a thread that goes through all levels knows of the others.
     pub sweeping: Option<Sweeping<'a>>,
+    /// The loops that all that follows stands in, outermost first.
+    loops: Vec<OpenLoop>,
+    /// How many items a thread goes through one after the other.
+    items_of_thread: usize,
+}
+
+/// A loop that ends with the kernel.
+struct OpenLoop {
+    counter: VariableId,
+    bounds: (ValueId, ValueId, Step),
+    body: BlockKey,
+    /// The block in which it stands.
+    around: BlockKey,
 }
 
 impl Making for Writer<'_> {
@@ -115,12 +129,36 @@ impl<'a> Writer<'a> {
             levels: 1,
             slice: 1,
             sweeping: None,
+            loops: Vec::new(),
+            items_of_thread: 1,
+        }
+    }
+
+    /// Begins a loop that ends with the kernel, whose turns have nothing to do with each other but that they may add to the same numbers.
+    fn open_loop(&mut self, wish: &str, first: impl Into<Term>, end: impl Into<Term>) -> ValueId {
+        let bounds = (self.own.term(first), self.own.term(end), Step::By(self.own.int(1)));
+        let (counter, value) = self.own.counter(wish, bounds.0);
+        let body = self.own.open();
+        let around = self.own.enter(body);
+        self.begin();
+        self.loops.push(OpenLoop { counter, bounds, body, around });
+        value
+    }
+
+    /// Ends the loops that have begun.
+    fn end_loops(&mut self) {
+        while let Some(OpenLoop { counter, bounds, body, around }) = self.loops.pop() {
+            self.end();
+            self.own.enter(around);
+            let unroll = if self.own.adds_atomically() { Unroll::Times(1) } else { Unroll::SideBySide };
+            self.own.repeat(counter, bounds, unroll, body);
         }
     }
 
     /// Lets divisions share what they can, if there are any.
     pub fn share_divisions(&mut self, divides: bool) {
-        if divides {
+        // Those of CPUs are of several numbers at once.
+        if divides && !self.choices.is_for_cpu {
             let [is_quick, is_usual] = ["is_quick", "is_usual"].map(|name| self.own.declared(name));
             self.own.attempt(Attempt { is_quick, is_usual });
         }
@@ -213,6 +251,9 @@ impl<'a> Writer<'a> {
             return Some(1);
         }
         let is_by_column = self.choices.layout.is_by_column() && self.task.stencil.mesh.levels;
+        if is_by_column && self.choices.is_for_cpu {
+            return Some(1);
+        }
         is_by_column.then(|| (self.task.computed.len() / self.levels).div_ceil(self.slice).max(1))
     }
 
@@ -221,6 +262,10 @@ impl<'a> Writer<'a> {
         let (Some(threads), first) = (self.threads_of_column(), self.task.computed.start) else {
             return self.find_level_of_block();
         };
+        if self.choices.is_for_cpu {
+            let k = self.open_loop("k", first, self.task.computed.end);
+            return self.at_computed(k);
+        }
         let level = Term::thread_of_launch(self.choices.threads.block).rem(threads).times(self.levels);
         let level = self.own.name(if first == 0 { "k" } else { "level" }, level);
         self.k = Some(if first == 0 { level } else { self.own.name("k", level.plus(first)) });
@@ -239,11 +284,15 @@ impl<'a> Writer<'a> {
     /// levels where these lie together.
     pub fn levels_of_thread(&mut self) -> (ValueId, ValueId, ValueId) {
         let Range { start, end } = *self.task.computed;
+        let whole = (self.own.int(start as i64), self.own.int(end as i64), self.own.int(1));
         let Some(threads) = self.threads_of_column() else {
             let first = self.own.name("first", Coordinate::Block.along(Axis::Y).times(self.slice).plus(start));
             let end = self.own.name("end", first.plus(self.slice).at_most(end));
             return (first, end, self.own.int(1));
         };
+        if self.choices.is_for_cpu {
+            return whole;
+        }
         let first = self.own.name("first", Term::thread_of_launch(self.choices.threads.block).rem(threads).plus(start));
         (first, self.own.int(end as i64), self.own.int(threads as i64))
     }
@@ -296,9 +345,21 @@ impl<'a> Writer<'a> {
 
     /// The number of the thread's item in its launch, by a name. Threads that have no item of so many are done.
     pub fn item_below(&mut self, wish: &str, n: ValueId) -> ValueId {
+        if self.choices.is_for_cpu {
+            let [first, end] = self.items_of_block(self.choices.threads.block, n);
+            return self.open_loop(wish, first, end);
+        }
         let item = self.own.name(wish, self.item());
         self.own.leave_if(item.is(Relation::Ge, n));
         item
+    }
+
+    /// The first of so many items that the one thread of a block goes through, and the end of them, of `n` in all.
+    pub fn items_of_block(&mut self, items: u32, n: ValueId) -> [ValueId; 2] {
+        self.items_of_thread = items as usize;
+        self.own.of_threads(1);
+        let first = self.own.name("first_item", Coordinate::Block.along(Axis::X).times(items));
+        [first, self.own.name("end_of_items", first.plus(items).at_most(n))]
     }
 
     /// A field of the stencil.
@@ -322,7 +383,8 @@ impl<'a> Writer<'a> {
     }
 
     /// The kernel, of a thread an item, and what is said of it.
-    pub fn finish(self, what: &str, items: Items, in_place: Vec<FieldId>) -> Kernel {
+    pub fn finish(mut self, what: &str, items: Items, in_place: Vec<FieldId>) -> Kernel {
+        self.end_loops();
         let threads_of_column = self.threads_of_column().filter(|_| self.level.is_some() || self.sweeping.is_some());
         // Blocks that work on pieces have one level.
         debug_assert!(threads_of_column.is_none() || !matches!(items, Items::Pieces { .. }));
@@ -336,6 +398,6 @@ impl<'a> Writer<'a> {
         };
         doc.push(Comment::new(format!("Layout {}, {}{levels}.", self.choices.layout.name(), precision.name())));
         let code = kernel::Kernel { doc, ..simplify(tried_if_short(self.own.finish())) };
-        Kernel { code, items, threads_of_column, slice: self.slice, in_place }
+        Kernel { code, items, threads_of_column, slice: self.slice, items_of_thread: self.items_of_thread, in_place }
     }
 }

@@ -122,16 +122,19 @@ impl MeshProblem {
 
     /// How often each outermost loop is run; nothing where that depends on numbers that are computed on the way.
     pub fn times(&self) -> Vec<Option<i64>> {
-        let scope =
-            Scope { program: &self.program, precision: self.precision, levels: self.levels, params: &self.params };
-        let known =
-            |body: &Body| match scope.reads(body).is_empty().then(|| scope.value(body, &mut |_| Ok(Value::Int(0)))) {
-                Some(Ok(Value::Int(times))) => Some(i64::from(times)),
-                _ => None,
-            };
         let loops =
             self.steps.iter().filter_map(|step| if let Step::Repeat { times, .. } = step { Some(times) } else { None });
-        loops.map(known).collect()
+        loops.map(|times| self.known_times(times)).collect()
+    }
+
+    /// How often a loop is run; nothing where that depends on numbers that are computed on the way.
+    fn known_times(&self, times: &Body) -> Option<i64> {
+        let scope =
+            Scope { program: &self.program, precision: self.precision, levels: self.levels, params: &self.params };
+        match scope.reads(times).is_empty().then(|| scope.value(times, &mut |_| Ok(Value::Int(0)))) {
+            Some(Ok(Value::Int(times))) => Some(i64::from(times)),
+            _ => None,
+        }
     }
 
     /// The same problem, whose outermost loops are run so often.

@@ -122,8 +122,7 @@ fn run_on(program: &MeshProgram, test: &MeshTest, mut mesh: Mesh, precision: Pre
     })?);
     let watched = Watched {
         inner: Interpreter::new(Arc::clone(&problem)),
-        levels: RefCell::new(0..levels),
-        said: RefCell::default(),
+        levels: RefCell::default(),
         zones: RefCell::default(),
         problem,
     };
@@ -135,14 +134,12 @@ fn run_on(program: &MeshProgram, test: &MeshTest, mut mesh: Mesh, precision: Pre
         let data = if role.is_written() { driver.get(id)? } else { watched.problem.initial.get(&id).cloned() };
         // What never got a value is not a number.
         let data = data.unwrap_or_else(|| watched.problem.fresh(id));
-        results.insert(variable.name.clone(), (data, role.is_written()));
-    }
-    let mut computed = watched.levels.borrow().clone();
-    if let Some(said) = watched.said.take() {
-        computed = computed.start.max(said.start)..computed.end.min(said.end);
+        let all = 0..variable.place.levels.count(levels);
+        let computed = || watched.levels.borrow().get(&id).cloned().unwrap_or_default().within(all);
+        results.insert(variable.name.clone(), (data, role.is_written().then(computed)));
     }
     let zones = watched.zones.take();
-    let checks = test.checks.iter().map(|check| elements.failure(check, &results, &computed, &zones));
+    let checks = test.checks.iter().map(|check| elements.failure(check, &results, &zones));
     Ok(Report { failures: checks.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect() })
 }
 
@@ -189,12 +186,27 @@ fn zero(element: Element, len: usize) -> Data {
 /// By variable: of which set it is, and the zones that calls compute of it; none if that are all elements.
 type Written = BTreeMap<VariableId, (SetId, Vec<Option<Zones>>)>;
 
-/// The interpreter, and the levels that all calls compute which write something declared.
+/// On which levels calls compute a variable.
+#[derive(Clone, Default)]
+struct OnLevels {
+    /// Those that all calls compute which do not say theirs.
+    all: Option<Range<usize>>,
+    /// Those that any call computes which says its own, and writes what is not given.
+    said: Option<Range<usize>>,
+}
+
+impl OnLevels {
+    /// The levels, of those that there are.
+    fn within(self, levels: Range<usize>) -> Range<usize> {
+        let common = |a: Range<usize>, b: Range<usize>| a.start.max(b.start)..a.end.min(b.end);
+        [self.all, self.said].into_iter().flatten().fold(levels, common)
+    }
+}
+
+/// The interpreter, and on which levels it computes each declared variable.
 struct Watched {
     inner: Interpreter,
-    levels: RefCell<Range<usize>>,
-    /// Those of calls that say theirs and write what is not given.
-    said: RefCell<Option<Range<usize>>>,
+    levels: RefCell<BTreeMap<VariableId, OnLevels>>,
     /// Of each output, of which set it is and the zones that calls compute of it.
     zones: RefCell<Written>,
     problem: Arc<MeshProblem>,
@@ -223,17 +235,19 @@ impl Backend for Watched {
     fn compute(&self, computed: &Computed, arrays: Arrays<RefCell<Data>>) -> Result<()> {
         let call = self.inner.call(computed.stage);
         let variables = &self.problem.program.program.variables;
-        if call.fields.iter().filter_map(|own| own.written).any(|id| variables[id].role.is_some()) {
+        let declared = |id: &VariableId| variables[*id].role.is_some();
+        for variable in call.writes().filter(declared) {
             let own = self.problem.computed(call.stencil, &computed.params)?;
             let stencil = &self.problem.program.stencils[call.stencil].stencil;
+            let mut levels = self.levels.borrow_mut();
+            let OnLevels { all, said } = levels.entry(variable).or_default();
             // Calls that say on which levels they compute share their work, and leave the others as they were given.
             match stencil.says(GridAxis::K) {
                 false => {
-                    let mut all = self.levels.borrow_mut();
-                    *all = all.start.max(own.start)..all.end.min(own.end);
+                    let before = all.take().unwrap_or_else(|| own.clone());
+                    *all = Some(before.start.max(own.start)..before.end.min(own.end));
                 }
                 true if stencil.fields.iter().any(|(_, field)| field.role == Role::Out) => {
-                    let mut said = self.said.borrow_mut();
                     let before = said.take().unwrap_or_else(|| own.clone());
                     *said = Some(before.start.min(own.start)..before.end.max(own.end));
                 }
@@ -267,8 +281,8 @@ struct Elements<'a> {
     values: &'a BTreeMap<String, Value>,
 }
 
-/// What the subject left, by names: the numbers, and whether they were computed.
-type Results = BTreeMap<String, (Data, bool)>;
+/// What the subject left, by names: the numbers, and on which levels they were computed, if they were.
+type Results = BTreeMap<String, (Data, Option<Range<usize>>)>;
 
 impl Elements<'_> {
     /// An input that the test gives, and its name.
@@ -374,15 +388,11 @@ impl Elements<'_> {
     }
 
     /// Nothing if an expectation holds.
-    fn failure(
-        &self,
-        check: &MeshCheck,
-        results: &Results,
-        computed: &Range<usize>,
-        zones: &Written,
-    ) -> Result<Option<Failure>> {
+    fn failure(&self, check: &MeshCheck, results: &Results, zones: &Written) -> Result<Option<Failure>> {
         let mut prepared = prepare(&check.stencil.stencil, self.precision, true);
-        goes_on_as(&mut prepared, computed, self.levels);
+        let end = results.values().filter_map(|(_, levels)| levels.as_ref()).map(|levels| levels.end).max();
+        let end = end.unwrap_or(self.levels).max(self.levels);
+        goes_on_as(&mut prepared, &(0..end), self.levels);
         let whole = check.stencil.with(prepared);
         let find = |name: &str| {
             let found = results.get(name).map(|(data, _)| data.clone());
@@ -399,7 +409,7 @@ impl Elements<'_> {
             own.all(|(_, all)| all.iter().any(|zones| zones.is_none_or(|zones| zones.contain(zone))))
         };
         let (mut cells, mut failed, mut first) = (0, 0, None);
-        for level in self.levels_of(&only, results, computed, 0..computed.end.max(self.levels))? {
+        for level in self.levels_of(&only, results, 0..end)? {
             let truth = self.compute(&only, expectation.truth, &inputs, &(level..level + 1))?;
             for element in (0..elements).filter(|&element| is_there(element)) {
                 cells += 1;
@@ -424,7 +434,7 @@ impl Elements<'_> {
         for &(span, field) in &expectation.parts {
             let only = of_one(&whole, field);
             // What stands in a branch that is not taken may look at a level that is not there.
-            if self.levels_of(&only, results, computed, level..level + 1)?.is_empty() {
+            if self.levels_of(&only, results, level..level + 1)?.is_empty() {
                 continue;
             }
             let inputs = self.inputs(&only, find)?;
@@ -435,25 +445,20 @@ impl Elements<'_> {
     }
 
     /// Those of `levels` on which all that counts as read was given or computed.
-    fn levels_of(
-        &self,
-        own: &MeshStencil,
-        results: &Results,
-        computed: &Range<usize>,
-        levels: Range<usize>,
-    ) -> Result<Vec<usize>> {
+    fn levels_of(&self, own: &MeshStencil, results: &Results, levels: Range<usize>) -> Result<Vec<usize>> {
         let params = values_of(&own.stencil, self.precision, self.values)?;
-        let levels = levels.start.max(computed.start)..levels.end.min(computed.end);
         let given =
             readable_with_said(&Known::new(&own.stencil, self.precision, self.levels, &params), levels.clone(), None);
         // The same once more of outputs alone, which are there where they were computed.
         let mut outputs = own.stencil.clone();
+        let mut there = Vec::new();
         for field in outputs.fields.values_mut() {
-            if !results.get(&field.name).is_some_and(|(_, is_computed)| *is_computed) {
+            let computed = results.get(&field.name).and_then(|(_, computed)| computed.clone());
+            if computed.is_none() {
                 field.place.levels = Levels::None;
             }
+            there.push(computed.unwrap_or_default());
         }
-        let there = vec![computed.clone(); outputs.fields.len()];
         let known = Known::new(&outputs, self.precision, self.levels, &params);
         let there = readable_with_said(&known, levels, Some(&there));
         Ok(given.into_iter().filter(|level| there.binary_search(level).is_ok()).collect())

@@ -13,6 +13,9 @@ use stencilc_compiler::source::Span;
 /// What calls have computed of variables so far, of those that are not computed as a whole.
 type Computed = BTreeMap<VariableId, Vec<Part>>;
 
+/// How often each call is looked at, on average and at most: loops within loops change what is there in each of their turns.
+const LOOKS: usize = 8;
+
 /// A read of a number that no call has computed.
 #[derive(Debug)]
 pub struct Unwritten {
@@ -45,14 +48,17 @@ impl MeshProblem {
         let begin = variables.filter(|(id, own)| begins(own.role) && !self.is_number(*id));
         let mut computed: Computed = begin.map(|(id, _)| (id, Vec::new())).collect();
         let mut found = Vec::new();
-        self.follow(&self.program.program.actions, &mut computed, &mut found);
+        let mut left = LOOKS * self.program.program.calls().len();
+        self.follow(&self.program.program.actions, &mut computed, (&mut found, &mut left));
         found
     }
 
-    fn follow(&self, actions: &[Action], computed: &mut Computed, found: &mut Vec<Unwritten>) {
+    fn follow(&self, actions: &[Action], computed: &mut Computed, (found, left): (&mut Vec<Unwritten>, &mut usize)) {
         for action in actions {
             match action {
+                Action::Call(_) if *left == 0 => return,
                 Action::Call(call) => {
+                    *left -= 1;
                     self.look_at(call, computed, found);
                     self.compute(call, computed);
                 }
@@ -60,8 +66,16 @@ impl MeshProblem {
                     Some(parts) => drop(computed.insert(own.to, parts)),
                     None => drop(computed.remove(&own.to)),
                 },
-                // The second turn begins with other values.
-                Action::Repeat(own) => (0..2).for_each(|_| self.follow(&own.actions, computed, found)),
+                Action::Repeat(own) => {
+                    // The second turn may begin with other values.
+                    for _ in 0..self.known_times(&own.times).unwrap_or(2).min(2) {
+                        let before = computed.clone();
+                        self.follow(&own.actions, computed, (&mut *found, &mut *left));
+                        if before == *computed {
+                            break;
+                        }
+                    }
+                }
                 Action::Number(_) => {}
             }
         }
@@ -168,7 +182,12 @@ impl MeshProblem {
             let binding = call.fields[field.index()];
             let Some(written) = binding.written else { continue };
             let before = match role {
-                Role::Out if self.program.program.begins(written, call) => Some(Vec::new()),
+                Role::Out
+                    if self.program.program.variables[written].role.is_none()
+                        && self.program.program.begins(written, call) =>
+                {
+                    Some(Vec::new())
+                }
                 Role::Out => computed.get(&written).cloned(),
                 // What is added to keeps what it lacks.
                 _ => binding.read.and_then(|read| computed.get(&read).cloned()),
@@ -178,6 +197,7 @@ impl MeshProblem {
                 written,
                 match (before, part) {
                     (Some(parts), None) if role == Role::Inc => Some(parts),
+                    (Some(parts), Some(part)) if parts.contains(&part) => Some(parts),
                     (Some(parts), Some(part)) => Some(parts.into_iter().chain([part]).collect()),
                     _ => None,
                 },

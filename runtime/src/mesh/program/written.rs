@@ -9,7 +9,7 @@ use stencilc_compiler::ir::program::{Action, Call};
 use stencilc_compiler::ir::{FieldId, Handle, Levels, Role, SetId, VariableId};
 
 /// What a call computes of a variable.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     /// The set over which it runs.
     set: SetId,

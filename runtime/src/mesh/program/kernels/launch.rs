@@ -258,11 +258,12 @@ impl<M: Build> Kernels<M> {
                 });
             }
             let block = ready.lowered.code.threads;
+            let each = ready.lowered.items_of_thread;
             let blocks = match ready.lowered.items {
                 Items::Pieces { .. } => items.len(),
                 Items::Set(..) | Items::Targets(_) | Items::Colours(_) => {
                     // Threads count in 32 bits, those of the last block that have nothing to do among them.
-                    let threads = items.len() * column.unwrap_or(1);
+                    let threads = items.len().div_ceil(each) * column.unwrap_or(1);
                     narrow(threads.next_multiple_of(block as usize))?;
                     threads.div_ceil(block as usize)
                 }

@@ -93,6 +93,7 @@ impl<M: Build> Kernels<M> {
         renumbered: impl Deref<Target = Renumbered> + 'static,
     ) -> Self {
         let problem = problem.into();
+        let choices = if machine.is_cpu() { choices.on_cpu() } else { choices };
         let merges = |chain: &Chain| renumbered.merges(&problem, chain, choices);
         Self {
             script: Arc::new(MeshScript::new(&problem, &merges)),

@@ -7,6 +7,8 @@ mod variant;
 use super::kernels::{Renumbered, Works};
 use super::{Binding, MeshProblem, measure};
 use crate::bench::rows::MachineFacts;
+use crate::build::Build;
+use crate::device::Platform;
 use crate::mesh::order::Ordering;
 use crate::tune::database::{Entry, For, Tried};
 use crate::{Error, Fault, Result};
@@ -96,6 +98,8 @@ pub struct Ways {
     /// Ways whose kernels cannot be compiled or launched, by the options that choose them, and why.
     pub failed: Vec<(String, Error)>,
     kinds: usize,
+    /// Whether they are measured on a CPU.
+    is_for_cpu: bool,
 }
 
 impl Ways {
@@ -103,7 +107,12 @@ impl Ways {
     pub fn new(problem: Arc<MeshProblem>) -> Self {
         let (bytes, calls) = (measure::bytes(&problem), measure::calls(&problem));
         let (places, all, refused, failed) = (Vec::new(), Vec::new(), BTreeMap::new(), Vec::new());
-        Self { problem, bytes, calls, places, all, refused, failed, kinds: 0 }
+        Self { problem, bytes, calls, places, all, refused, failed, kinds: 0, is_for_cpu: false }
+    }
+
+    /// The same, those that are added from here on for a platform.
+    pub fn on(self, platform: &Platform) -> Self {
+        Self { is_for_cpu: matches!(platform, Platform::Emulator(own) if own.is_cpu()), ..self }
     }
 
     /// Puts the mesh in an order, unless it stands in it already.
@@ -184,7 +193,9 @@ impl Ways {
         (is_search, is_asked): (bool, bool),
     ) -> Result<()> {
         let usual = choices.threads;
-        let has_levels = self.problem.program.mesh.levels;
+        let choices = if self.is_for_cpu { choices.on_cpu() } else { choices };
+        // A thread of a CPU has all levels.
+        let has_levels = self.problem.program.mesh.levels && !self.is_for_cpu;
         let others =
             THREADS.iter().filter(|own| is_search && threads.is_empty() && (has_levels || own.slice == usual.slice));
         let threads = if threads.is_empty() { std::slice::from_ref(&usual) } else { threads };
