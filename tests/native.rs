@@ -50,6 +50,29 @@ fn every_stencil_has_the_bits_of_the_interpreter() {
     }
 }
 
+/// Compilers make `0.0 - double(n)` to `-double(n)`, which is -0 where n is 0, if they see both.
+#[test]
+fn nothing_less_a_whole_number_is_no_minus_zero() {
+    const TEXT: &str = "
+        const none: real = [3., 3., 0.0]
+        stencil z {
+            in n: int = -2..2; in a = -1..1; out b; out c; out d
+            b = 0.0 - n
+            c = none[2] - n % 2
+            d = (if k > 1 { 0 } else { a }) - n
+        }
+    ";
+    let compiler = Compiler::find().unwrap();
+    for precision in [Precision::F32, Precision::F64] {
+        let problem = problem(&lowered("z", TEXT)[0], precision, Grid::rows(75, 21, 9), &[]);
+        let expected = expect(&problem, &|_| {}).unwrap();
+        let (choices, _) = Choices { precision, ..Choices::default() }.on_cpu(Open::Kernel);
+        let verdicts =
+            verify_emulated(&problem, &expected, std::slice::from_ref(&choices), &compiler, &Settings::native());
+        assert!(matches!(verdicts.as_deref(), Ok([Verdict::Equal { .. }])), "{verdicts:?}");
+    }
+}
+
 /// Flows over meshes, whose kernels ask in functions of their own which thread they are, try divisions twice, and fold more numbers
 /// than one block does.
 #[test]
