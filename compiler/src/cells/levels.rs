@@ -1,9 +1,9 @@
 //! How many levels a thread computes: one, a few, or all, loop after loop.
 
 use super::body::{self, Writer};
-use super::carried::{self, COMING, Carried, LINE};
+use super::carried::Carried;
 use super::checked::Site;
-use super::{Ahead, Elements, Frame, Given};
+use super::{Ahead, Elements, Frame};
 use crate::access::{Addresses, Cell, Reads, Shape};
 use crate::analysis::extents::extents;
 use crate::ir::{Direction, FieldId, Path, Relation};
@@ -37,7 +37,7 @@ pub(super) fn find_neighbours(frame: &mut Frame, own: &mut Builder, handed: Opti
 }
 
 /// The place of the thread's column, as a variable where more than its cells' indices are made of it.
-fn column(frame: &Frame, own: &mut Builder) -> ValueId {
+pub(super) fn column(frame: &Frame, own: &mut Builder) -> ValueId {
     let plan = frame.plan;
     let is_read = plan.stencil.own_fields().any(|(id, _)| shape_of(&plan.stencil, id) == Some(Shape::Plane));
     match is_read || plan.choices.checked {
@@ -47,7 +47,7 @@ fn column(frame: &Frame, own: &mut Builder) -> ValueId {
 }
 
 /// The cell on a level of the thread's column.
-fn cell(frame: &Frame, own: &mut Builder, column: ValueId, k: ValueId) -> Cell {
+pub(super) fn cell(frame: &Frame, own: &mut Builder, column: ValueId, k: ValueId) -> Cell {
     let c = frame.plan.storage.index(own, &frame.sizes, column, k);
     Cell { k, c: own.name("c", c), column }
 }
@@ -77,95 +77,6 @@ pub(super) fn one_level(frame: &mut Frame, own: &mut Builder, sites: &mut Vec<Si
     for phase in &plan.phases {
         Writer::new(frame, phase, own, sites, cell, loaded.clone()).write();
     }
-}
-
-/// A thread for a row of columns, on one level.
-pub(super) fn row_of_columns(given: &Given, own: &mut Builder, sites: &mut Vec<Site>, plan: &Plan) {
-    let [first, end] = given.sizes.levels;
-    let threads = plan.threads();
-    let row = plan.storage.row(own, &given.sizes, &threads);
-    let thread = plan.levels_along().number(own, plan.choices.block);
-    let k = own.name("k", first.plus(thread));
-    let is_above = own.term(k.is(Relation::Ge, end));
-    own.leave_if(row.outside.map_or(is_above.into(), |outside| outside.or(is_above)));
-    let one = Step::By(own.int(1));
-    own.each(row.name, (row.range[0], row.range[1], one), Unroll::SideBySide, |own, at| {
-        let coordinates = plan.storage.column_of_row(own, &given.sizes, &threads, &row, at);
-        let mut frame = Frame::of(plan, given, coordinates);
-        let column = column(&frame, own);
-        let cell = cell(&frame, own, column, k);
-        find_neighbours(&mut frame, own, None, cell);
-        own.gap();
-        for phase in &plan.phases {
-            Writer::new(&frame, phase, own, sites, cell, Elements::new()).write();
-        }
-    });
-}
-
-/// A thread for a row of columns, on all levels: loop after loop, from level to level with all columns.
-pub(super) fn rows_through_levels(given: &Given, own: &mut Builder, sites: &mut Vec<Site>, plan: &Plan) {
-    let [first, end] = given.sizes.levels;
-    let threads = plan.threads();
-    let row = plan.storage.row(own, &given.sizes, &threads);
-    if let Some(outside) = row.outside {
-        own.leave_if(outside);
-    }
-    let nk = plan.known_grid.as_ref().map_or(0, |known_grid| known_grid.grid.nk);
-    let columns = carried::columns_side_by_side(&plan.stencil, &plan.kept, nk, plan.choices.precision);
-    let carried = Carried::of_columns(own, (&plan.stencil, &plan.kept), (nk, columns), plan.choices.precision);
-    let [start, stop] = row.range;
-    let mut some = |own: &mut Builder, start: ValueId, stop: ValueId| {
-        for phase in &plan.phases {
-            let is_down = phase.direction == Some(Direction::Down);
-            let (from, to) = if is_down { (end.minus(1), first) } else { (first.into(), end) };
-            let one = own.int(1);
-            let step = if is_down { Step::Down(one) } else { Step::By(one) };
-            let coming: BTreeMap<FieldId, Path> = body::loaded_ahead(plan, phase).into_iter().collect();
-            own.each("k", (from, to, step), Unroll::Times(1), |own, k| {
-                let each_column =
-                    |own: &mut Builder,
-                     by: ValueId,
-                     unroll: Unroll,
-                     write: &mut dyn FnMut(&mut Builder, Frame, ValueId, ValueId)| {
-                        own.each(row.name, (start, stop, Step::By(by)), unroll, |own, at| {
-                            let coordinates = plan.storage.column_of_row(own, &given.sizes, &threads, &row, at);
-                            let frame = Frame::of(plan, given, coordinates);
-                            let column = column(&frame, own);
-                            write(own, frame, column, at);
-                        });
-                    };
-                if !coming.is_empty() {
-                    let further = if is_down { k.minus(COMING) } else { k.plus(COMING) };
-                    let further = own.name("k_further", further);
-                    let is_level = if is_down { further.is(Relation::Ge, first) } else { further.less(end) };
-                    own.when(is_level, |own| {
-                        let line = own.int(LINE as i64);
-                        each_column(own, line, Unroll::Times(1), &mut |own, frame, column, _| {
-                            let cell = cell(&frame, own, column, further);
-                            for (field, at) in &coming {
-                                body::prefetch(&frame, own, cell, *field, at);
-                            }
-                        });
-                    });
-                }
-                each_column(own, one, Unroll::SideBySide, &mut |own, mut frame, column, at| {
-                    let number = own.term(at.minus(start));
-                    frame.carried = carried.of_column(own, number, columns);
-                    let cell = cell(&frame, own, column, k);
-                    find_neighbours(&mut frame, own, None, cell);
-                    Writer::new(&frame, phase, own, sites, cell, Elements::new()).write();
-                });
-            });
-        }
-    };
-    if columns == carried::COLUMNS {
-        return some(own, start, stop);
-    }
-    let step = Step::By(own.int(columns as i64));
-    own.each("some", (start, stop, step), Unroll::Times(1), |own, start| {
-        let stop = own.name("end_of_some", start.plus(columns).at_most(stop));
-        some(own, start, stop);
-    });
 }
 
 /// The elements that the strategy loads by itself.

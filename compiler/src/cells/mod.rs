@@ -8,6 +8,7 @@ mod index;
 mod levels;
 pub mod lookups;
 mod patches;
+mod rows;
 
 use crate::access::{Addresses, Elements, LevelsPerThread, Neighbourhood};
 use crate::diagnostic::Refusal;
@@ -134,8 +135,8 @@ pub fn kernel(plan: &Plan, doc: Vec<Comment>) -> Result<Cells, Refusal> {
     }
     if plan.access.row().is_some() {
         match plan.levels_per_thread() {
-            LevelsPerThread::All => levels::rows_through_levels(&given, own, &mut sites, plan),
-            LevelsPerThread::One | LevelsPerThread::Slice(_) => levels::row_of_columns(&given, own, &mut sites, plan),
+            LevelsPerThread::All => rows::through_levels(&given, own, &mut sites, plan),
+            LevelsPerThread::One | LevelsPerThread::Slice(_) => rows::on_one_level(&given, own, &mut sites, plan),
         }
         return Ok(Cells { kernel: simplify(builder.finish()), sites });
     }
